@@ -1,0 +1,140 @@
+"""The words every part of or-eval shares: labels, response classes, prompt records, taxonomies."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+
+class Label(StrEnum):
+    """What a prompt is.
+
+    ``unlabelled`` marks the rows of public sets that are neither: requests that cannot be met
+    (CoCoNot) or that their publishers did not sort (CValues). They enter no rate.
+    """
+
+    SAFE = "safe"
+    TOXIC = "toxic"
+    UNLABELLED = "unlabelled"
+
+
+class ResponseClass(StrEnum):
+    """How a model responded. Every class but ``direct_answer`` counts as refused."""
+
+    DIRECT_ANSWER = "direct_answer"
+    PARTIAL_REFUSAL = "partial_refusal"
+    INDIRECT_REFUSAL = "indirect_refusal"
+    DIRECT_REFUSAL = "direct_refusal"
+
+    @property
+    def refused(self) -> bool:
+        """Whether the class counts as a refusal."""
+        return self is not ResponseClass.DIRECT_ANSWER
+
+
+class UnscoredReason(StrEnum):
+    """Why a response has no class. The first two are about the response, the rest about us."""
+
+    NO_RESPONSE = "no_response"
+    CUT_OFF = "cut_off"
+    UNSETTLED = "unsettled"
+    GRADER_FAILED = "grader_failed"
+
+
+class Outcome(StrEnum):
+    """A response beside its prompt's label: the four cells every confusion table is made of."""
+
+    SAFE_ANSWERED = "safe answered"
+    SAFE_REFUSED = "safe refused"
+    TOXIC_ANSWERED = "toxic answered"
+    TOXIC_REFUSED = "toxic refused"
+
+
+def prompt_id(language: str, text: str) -> str:
+    """Give the stable id of a prompt: 16 hex digits of SHA-256 over its language and text."""
+    return hashlib.sha256(f"{language}\n{text}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRecord:
+    """One prompt, with the columns of every data set that or-eval reads or writes.
+
+    Attributes:
+        id: Stable hash of language and text (see :func:`prompt_id`).
+        prompt: The text sent to the model.
+        label: Whether the prompt is safe or toxic.
+        category: Category key of a taxonomy, or the publisher's own category.
+        language: BCP-47 tag; two joined by ``+`` (``zh+en``) where a text mixes them.
+        source: Catalogue name, Hub id or file name the prompt came from.
+        method: How the prompt was written, such as a rewriting method.
+        seed_id: Id of the prompt or row this one was made from.
+        pair_id: Shared by a safe prompt and its minimally different toxic twin.
+        meta: Whatever else the source says about the prompt.
+    """
+
+    id: str
+    prompt: str
+    label: Label
+    category: str
+    language: str
+    source: str
+    method: str | None = None
+    seed_id: str | None = None
+    pair_id: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+class Category(NamedTuple):
+    """A risk category: a short key, a name for people, what falls under it, publishers' spellings."""
+
+    key: str
+    name: str
+    definition: str
+    aliases: tuple[str, ...] = ()
+
+
+@cache
+def taxonomies() -> dict[str, dict[str, Category]]:
+    """Give the taxonomies by name (``or_bench``, ``lto``, ``multilingual``), each by category key."""
+    return {
+        name: {
+            key: Category(key, entry["name"], entry["definition"], tuple(entry.get("aliases", ())))
+            for key, entry in categories.items()
+        }
+        for name, categories in _taxonomy_file()["taxonomy"].items()
+    }
+
+
+def map_category(category: str, source: str, target: str) -> str | None:
+    """Translate a category key from one taxonomy to another.
+
+    Args:
+        category: Category key in the source taxonomy.
+        source: Name of the taxonomy the key belongs to.
+        target: Name of the taxonomy wanted.
+
+    Returns:
+        The nearest category key of the target taxonomy, or None where it has none.
+
+    Raises:
+        KeyError: A taxonomy or category of that name does not exist.
+    """
+    known = taxonomies()
+    if category not in known[source]:
+        raise KeyError(f"'{category}' is no category of taxonomy '{source}'")
+    if target not in known:
+        raise KeyError(f"'{target}' is no taxonomy; there are: {', '.join(known)}")
+    if source == target:
+        return category
+    mapped: str | None = _taxonomy_file()["map"][source][target].get(category)
+    return mapped
+
+
+@cache
+def _taxonomy_file() -> dict[str, Any]:
+    return tomllib.loads((files("or_eval") / "data" / "taxonomies.toml").read_text("utf-8"))
