@@ -1,0 +1,78 @@
+"""What each sentence of a response does: patterns over passages, in the languages it is read in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from or_eval.scorers.rules.language_pack import Act, LanguagePack, Pattern
+from or_eval.scorers.rules.normalize import fold
+from or_eval.scorers.rules.structure import Kind, Passage
+
+# A sentence is read this far: a refusal says so before, and one endless sentence stays cheap.
+_SENTENCE_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A passage with the acts found in it.
+
+    Attributes:
+        passage: Where it stands and what it is by layout.
+        acts: The acts found.
+        patterns: The patterns that found them.
+        words: Its length in words; two characters of Chinese, Japanese or Thai are one word.
+    """
+
+    passage: Passage
+    acts: frozenset[Act]
+    patterns: tuple[Pattern, ...]
+    words: int
+
+    def does(self, *acts: Act) -> bool:
+        """Tell whether the passage does any of the acts."""
+        return not self.acts.isdisjoint(acts)
+
+
+_NO_ACTS: frozenset[Act] = frozenset()
+
+
+def read_passages(passages: Sequence[Passage], packs: Sequence[LanguagePack]) -> list[Reading]:
+    """Find the acts of every passage; code is not read."""
+    return [_read(passage, packs) for passage in passages]
+
+
+def acts_of_prompt(prompt: str, packs: Sequence[LanguagePack]) -> frozenset[Act]:
+    """Tell what kind of thing a prompt asks for; a long one says so at its edges."""
+    text = prompt
+    if len(prompt) > 2 * _SENTENCE_CHARS:
+        text = f"{prompt[:_SENTENCE_CHARS]}\n{prompt[-_SENTENCE_CHARS:]}"
+    folded = fold(text)
+    return frozenset(
+        pattern.act
+        for pack in packs
+        for pattern in pack.prompt.matching(folded.translate(pack.variants))
+    )
+
+
+def _read(passage: Passage, packs: Sequence[LanguagePack]) -> Reading:
+    if passage.kind is Kind.CODE:
+        return Reading(passage, _NO_ACTS, (), 0)
+    folded = fold(passage.text[:_SENTENCE_CHARS])
+    patterns: list[Pattern] = []
+    for pack in packs:
+        patterns += pack.response.matching(
+            folded.translate(pack.variants) if pack.variants else folded
+        )
+    return Reading(
+        passage,
+        frozenset(pattern.act for pattern in patterns),
+        tuple(patterns),
+        _words(passage.text),
+    )
+
+
+def _words(text: str) -> int:
+    spaced = len(text.split())
+    # Scripts without spaces: about two characters make a word.
+    return spaced if text.isascii() or len(text) < 8 * spaced else max(spaced, len(text) // 2)

@@ -1,0 +1,104 @@
+"""From a response to a verdict: read its passages, then decide by what stands where."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from or_eval.schema import UnscoredReason
+from or_eval.scorers.rules.acts import Reading, acts_of_prompt, read_passages
+from or_eval.scorers.rules.decision import Decision, decide
+from or_eval.scorers.rules.detection import Languages, detect_languages
+from or_eval.scorers.rules.language_pack import (
+    Act,
+    LanguagePack,
+    language_codes,
+    language_pack,
+)
+from or_eval.scorers.rules.normalize import visible
+from or_eval.scorers.rules.quotation import blank_quotations
+from or_eval.scorers.rules.structure import edges, passages
+from or_eval.scorers.verdict import Evidence, Verdict
+
+_EVIDENCE_CHARS = 200
+_MOST_EVIDENCE = 6
+
+
+def classify_response(
+    response: str, *, prompt: str | None = None, language: str | None = None
+) -> Verdict:
+    """Read a response by rules alone: no model, no network.
+
+    Args:
+        response: The text a model gave.
+        prompt: What it was asked, if known; tells a refusal from a refusal letter that was
+            asked for, and gives the language of a response too short to tell its own.
+        language: BCP-47 tag of the response (``zh+en`` for a mixed one), if known; detected
+            otherwise.
+
+    Returns:
+        A verdict with the class, whether it is certain, and the evidence. The class is None,
+        with the reason, for a response that is empty or in a language without rules.
+    """
+    if not visible(response):
+        return Verdict(None, True, reason=UnscoredReason.NO_RESPONSE)
+    languages, note = _languages(response, prompt, language)
+    if not languages.read:
+        return Verdict(
+            None,
+            False,
+            language=languages.tag,
+            reason=UnscoredReason.UNSETTLED,
+            note=f"no rules for language '{languages.tag}'",
+        )
+    packs = [language_pack(code) for code in languages.read]
+    parts = [passages(blank_quotations(part), offset) for offset, part in edges(response)]
+    readings = read_passages(list(chain.from_iterable(parts)), packs)
+    decision = decide(readings, _asked(prompt, packs))
+    return Verdict(
+        decision.label,
+        decision.certain,
+        evidence=_evidence(response, decision),
+        language=languages.tag,
+        note=note,
+    )
+
+
+def _languages(
+    response: str, prompt: str | None, given: str | None
+) -> tuple[Languages, str | None]:
+    """Settle what to read the response with, and note where it left the prompt's language."""
+    if given is not None:
+        codes = [tag.split("-")[0].lower() for tag in given.split("+")]
+        return Languages(given, tuple(c for c in codes if c in language_codes())), None
+    detected = detect_languages(response)
+    asked = detect_languages(prompt) if prompt else Languages(None, ())
+    if detected.tag is None:
+        # Too short to tell: a bare "42" or "Paris" is read in the prompt's language.
+        return (asked if asked.read else Languages(None, ("en",))), None
+    note = None
+    if asked.tag and asked.tag.split("+")[0] != detected.tag.split("+")[0]:
+        note = f"response in '{detected.tag}' to a prompt in '{asked.tag}'"
+    return detected, note
+
+
+def _asked(prompt: str | None, packs: list[LanguagePack]) -> frozenset[Act] | None:
+    """Give the acts of the prompt: what kind of thing it asks for."""
+    if not prompt:
+        return None
+    asked = [language_pack(code) for code in detect_languages(prompt).read] or packs
+    return acts_of_prompt(prompt, asked)
+
+
+def _evidence(response: str, decision: Decision) -> tuple[Evidence, ...]:
+    return tuple(
+        _as_evidence(response, reading, act) for reading, act in decision.because[:_MOST_EVIDENCE]
+    )
+
+
+def _as_evidence(response: str, reading: Reading, act: Act) -> Evidence:
+    start = reading.passage.start
+    text = response[start : start + len(reading.passage.text)]
+    start += len(text) - len(text.lstrip())
+    text = text.strip()[:_EVIDENCE_CHARS]
+    pattern = next((p.id for p in reading.patterns if p.act is act), f"structure.{act}")
+    return Evidence(pattern, act.value, text, start, start + len(text))

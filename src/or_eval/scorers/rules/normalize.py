@@ -1,0 +1,50 @@
+"""Character folding, so that patterns need not know about quotes, widths, emphasis or zero widths."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_QUOTES = {"\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u02bc": "'", "`": "'",
+           "\u00b4": "'", "\u2032": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
+           "\u201f": '"', "\u00ab": '"', "\u00bb": '"', "\u300c": '"', "\u300d": '"',
+           "\u300e": '"', "\u300f": '"', "\u2033": '"', "\u2039": "'", "\u203a": "'",
+           "\uff02": '"', "\uff07": "'"}  # fmt: skip
+_DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
+# Zero-width and bidirectional controls, the soft hyphen, and Arabic vowel signs and tatweel.
+_INVISIBLE = dict.fromkeys(
+    [0xAD, 0x61C, 0xFEFF, 0x640, *range(0x200B, 0x2010), *range(0x202A, 0x202F),
+     *range(0x2060, 0x2070), *range(0x64B, 0x653), *range(0xFE00, 0xFE10)]
+)  # fmt: skip
+_ALEFS = dict.fromkeys("\u0623\u0625\u0622\u0671", "\u0627")
+_EMPHASIS = dict.fromkeys("*_~")
+
+_CHARACTERS = str.maketrans({**_QUOTES, **_DASHES, **_ALEFS}) | _INVISIBLE
+_TEXT = _CHARACTERS | str.maketrans(_EMPHASIS)
+_SPACE = re.compile(r"\s+")
+
+
+def fold(text: str) -> str:
+    """Give a passage as patterns see it.
+
+    Unicode NFKC, lower case, straight quotes, plain hyphens, single spaces; no zero-width
+    characters, Arabic vowel signs or Markdown emphasis. Alef variants become a bare alef.
+    """
+    if text.isascii():
+        folded = text.lower().translate(_TEXT)
+    else:
+        composed = unicodedata.normalize("NFKC", text.translate(_TEXT))
+        # NFKC can bring characters that the table maps, such as quotes from presentation forms.
+        # Lower case of a dotted capital I leaves a combining dot behind.
+        folded = composed.translate(_TEXT).lower().replace("i\u0307", "i")
+    return _SPACE.sub(" ", folded).strip()
+
+
+def fold_pattern(pattern: str) -> str:
+    """Fold the literal characters of a regular expression the way :func:`fold` folds text."""
+    return unicodedata.normalize("NFKC", pattern.translate(_CHARACTERS))
+
+
+def visible(text: str) -> bool:
+    """Tell whether a text has anything to see: a letter, digit, symbol or mark."""
+    return any(not ch.isspace() and ord(ch) not in _INVISIBLE for ch in text)

@@ -1,0 +1,38 @@
+"""Whose words they are: blanks quoted speech, so that a character's "I cannot" is no refusal."""
+
+from __future__ import annotations
+
+import re
+
+# Every quote style becomes one of two characters, each one character long: offsets stay true.
+_DOUBLE = dict.fromkeys("“”„‟«»「」『』″＂〝〞", '"')
+_SINGLE = dict.fromkeys("‘’‚‛ʼ′‹›＇`´", "'")
+_ONE_STYLE = str.maketrans({**_DOUBLE, **_SINGLE})
+
+# A double-quoted span stays within its paragraph; a single quote opens after a non-letter and
+# closes before one, so that the apostrophe of "can't" is neither.
+_SPAN = re.compile(
+    r'"(?:[^"\n]|\n(?![ \t]*\n))*"' r"|(?<![\w'])'(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)"
+)
+_WRAPPED_SHARE = 0.8
+
+
+def blank_quotations(text: str) -> str:
+    """Replace quoted speech by spaces, keeping every other character where it stood.
+
+    A response that is wholly wrapped in quotes is the model's own words, and is left alone.
+    """
+    plain = text.translate(_ONE_STYLE)
+    if '"' not in plain and "'" not in plain:
+        return text
+    pieces: list[str] = []
+    end = 0
+    for span in _SPAN.finditer(plain):
+        if span.end() - span.start() >= _WRAPPED_SHARE * len(plain):
+            return text
+        pieces.append(text[end : span.start()])
+        # Line breaks stay: they are layout, not speech.
+        pieces.append("".join("\n" if ch == "\n" else " " for ch in span.group()))
+        end = span.end()
+    pieces.append(text[end:])
+    return "".join(pieces)
