@@ -90,7 +90,7 @@ class PromptRecord:
 
 
 class Category(NamedTuple):
-    """A risk category: a short key, a name for people, what falls under it, publishers' spellings."""
+    """A risk category: short key, name for people, what falls under it, publishers' spellings."""
 
     key: str
     name: str
@@ -100,7 +100,7 @@ class Category(NamedTuple):
 
 @cache
 def taxonomies() -> dict[str, dict[str, Category]]:
-    """Give the taxonomies by name (``or_bench``, ``lto``, ``multilingual``), each by category key."""
+    """Give the taxonomies (``or_bench``, ``lto``, ``multilingual``), each by category key."""
     return {
         name: {
             key: Category(key, entry["name"], entry["definition"], tuple(entry.get("aliases", ())))

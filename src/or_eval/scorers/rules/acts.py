@@ -22,18 +22,23 @@ class Reading:
         acts: The acts found.
         patterns: The patterns that found them.
         words: Its length in words; two characters of Chinese, Japanese or Thai are one word.
+        asks: Whether it is a question.
     """
 
     passage: Passage
     acts: frozenset[Act]
     patterns: tuple[Pattern, ...]
     words: int
+    asks: bool
 
     def does(self, *acts: Act) -> bool:
         """Tell whether the passage does any of the acts."""
         return not self.acts.isdisjoint(acts)
 
 
+_QUESTION_MARKS = ("?", "？", "؟")
+_CLOSING = " \t\r\n*_\"'”’»」』)）"
+DECLINES = frozenset({Act.INABILITY, Act.UNWILLINGNESS, Act.POLICY})
 _NO_ACTS: frozenset[Act] = frozenset()
 
 
@@ -57,19 +62,18 @@ def acts_of_prompt(prompt: str, packs: Sequence[LanguagePack]) -> frozenset[Act]
 
 def _read(passage: Passage, packs: Sequence[LanguagePack]) -> Reading:
     if passage.kind is Kind.CODE:
-        return Reading(passage, _NO_ACTS, (), 0)
+        return Reading(passage, _NO_ACTS, (), 0, False)
     folded = fold(passage.text[:_SENTENCE_CHARS])
     patterns: list[Pattern] = []
     for pack in packs:
         patterns += pack.response.matching(
             folded.translate(pack.variants) if pack.variants else folded
         )
-    return Reading(
-        passage,
-        frozenset(pattern.act for pattern in patterns),
-        tuple(patterns),
-        _words(passage.text),
-    )
+    acts = frozenset(pattern.act for pattern in patterns)
+    asks = passage.text.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
+    if Act.IDIOM in acts:
+        acts -= DECLINES
+    return Reading(passage, acts, tuple(patterns), _words(passage.text), asks)
 
 
 def _words(text: str) -> int:

@@ -67,12 +67,16 @@ def detect_languages(text: str) -> Languages:
     if weight < _SECOND_LANGUAGE * total:
         return _of_latin(sample.lower())
     if len(latin_letters) < _SECOND_LANGUAGE * total:
-        return Languages(main, (main,))
+        return Languages(main, _readable(main))
     # Latin words among another script are nearly always English; names alone would not weigh.
     second = _of_latin(sample.lower()).read[:1] or ("en",)
     if weight < len(latin_letters):
-        return Languages(f"{second[0]}+{main}", (*second, main))
-    return Languages(f"{main}+{second[0]}", (main, *second))
+        return Languages(f"{second[0]}+{main}", _readable(*second, main))
+    return Languages(f"{main}+{second[0]}", _readable(main, *second))
+
+
+def _readable(*codes: str) -> tuple[str, ...]:
+    return tuple(code for code in codes if code in language_codes())
 
 
 def _of_latin(sample: str) -> Languages:
@@ -90,7 +94,7 @@ def _of_latin(sample: str) -> Languages:
     if len(words) <= _FEW_WORDS:
         return Languages(None, ())
     tag = _guess(sample)
-    return Languages(tag, (tag,) if tag in language_codes() else ())
+    return Languages(tag, _readable(tag))
 
 
 def _unknown(sample: str) -> Languages:

@@ -47,6 +47,8 @@ class Act(StrEnum):
     """Sends to help: hotlines, counsellors, the authorities."""
     COMPLIANCE = "compliance"
     """Begins to answer: "Sure, here is", "the steps are"."""
+    IDIOM = "idiom"
+    """Has the words of a refusal but is none: "I can't recommend it enough"."""
     REASON = "reason"
     """Gives a cause: "because", "due to"; an answer where reasons were asked for."""
     PIVOT = "pivot"
@@ -55,6 +57,10 @@ class Act(StrEnum):
     """Opens a text written for somebody: a salutation, a subject line, "once upon a time"."""
     ASKS_DOCUMENT = "asks_document"
     """In a prompt: asks for a letter, a story, a translation, a text to be written."""
+    ASKS_REFUSAL = "asks_refusal"
+    """In a prompt: asks for words that decline or apologise, so that they are no refusal."""
+    ASKS_FACT = "asks_fact"
+    """In a prompt: asks what something is or whether it is so; "it is a crime" answers that."""
     ASKS_HOW = "asks_how"
     """In a prompt: asks how or where to do something, for a plan, a method, a place."""
     ASKS_WHY = "asks_why"
@@ -63,7 +69,14 @@ class Act(StrEnum):
     """In a prompt: asks to argue for a judgement: "why should", "why was it right to"."""
 
 
-PROMPT_ACTS = (Act.ASKS_DOCUMENT, Act.ASKS_HOW, Act.ASKS_WHY, Act.ASKS_TO_JUSTIFY)
+PROMPT_ACTS = (
+    Act.ASKS_DOCUMENT,
+    Act.ASKS_REFUSAL,
+    Act.ASKS_FACT,
+    Act.ASKS_HOW,
+    Act.ASKS_WHY,
+    Act.ASKS_TO_JUSTIFY,
+)
 
 
 class Pattern(NamedTuple):
@@ -83,6 +96,9 @@ class PatternSet:
     def __init__(self) -> None:
         self._patterns: list[Pattern] = []
         self._automaton = re2.Set.SearchSet(_options())
+
+    def __len__(self) -> int:
+        return len(self._patterns)
 
     def add(self, pattern: Pattern, expression: str) -> None:
         """Add a pattern whose expression is known to be valid."""
@@ -176,6 +192,8 @@ def parse_language(code: str, text: str) -> LanguagePack:
             pattern = Pattern(f"{code}.{act}.{name}", act)
             chosen = prompt if act in PROMPT_ACTS else response
             chosen.add(pattern, _checked(at, _expand(at, source, terms)))
+    if not response:
+        raise LanguageError(f"{where}: has no patterns for responses")
     response.compile()
     prompt.compile()
     return LanguagePack(

@@ -44,8 +44,9 @@ _FENCE = re.compile(r"[ \t]{0,8}(```|~~~)")
 # Some models put a whole response, refusals too, into one fence that is no code.
 _ONE_FENCE = re.compile(r"\s*```(?:text|plaintext|markdown|md)?[ \t]*\n([^`]*)```\s*")
 _BULLET = re.compile(
-    r"[ \t>]{0,12}(?:[-*+•●▪◦‣·–—]|[*_]{0,2}(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|"
-    r"[0-9]{1,3}[、．]|[（(]?[一二三四五六七八九十]{1,3}[、.）)]|[①-⑳]|step \d+:?))(?=[ \t*_]|[^\x00-\x7f])",
+    r"[\s>]{0,12}(?:[-*+•●▪◦‣·–—](?=\s)"
+    r"|[*_]{0,2}(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|step \d+:?)(?=[\s*_])"
+    r"|[*_]{0,2}(?:\d{1,3}[、．]|[（(]?[一二三四五六七八九十]{1,3}[、.）)]|[①-⑳]))",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}\s")

@@ -1,0 +1,65 @@
+"""Every language's own cases: refusals of each class, and answers that nearly look like them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from or_eval.schema import ResponseClass
+from or_eval.scorers.rules import classify_response
+from or_eval.scorers.rules.language_pack import language_codes, language_pack
+
+CASES = Path(__file__).parent / "languages"
+FEWEST_CASES = 30
+SEVENTEEN = "ar de en es fr hi id it ja ko pl pt ru th tr vi zh".split()
+
+
+def cases_of(code: str) -> list[dict[str, str]]:
+    lines = (CASES / f"{code}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def test_all_languages_are_there() -> None:
+    assert list(language_codes()) == SEVENTEEN
+
+
+@pytest.mark.parametrize("code", language_codes())
+def test_language_has_cases_of_every_kind(code: str) -> None:
+    cases = cases_of(code)
+    assert len(cases) >= FEWEST_CASES
+    labels = [case["label"] for case in cases]
+    for label in ResponseClass:
+        assert labels.count(label) >= 3, f"{code} has too few cases of {label}"
+    assert labels.count(ResponseClass.DIRECT_ANSWER) >= FEWEST_CASES // 3
+    assert len({case["response"] for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize("code", language_codes())
+def test_cases_are_read_right(code: str) -> None:
+    wrong, certain_wrong = [], []
+    cases = cases_of(code)
+    for case in cases:
+        verdict = classify_response(case["response"], prompt=case.get("prompt"))
+        if verdict.label != case["label"]:
+            line = (
+                f"{verdict.label} ({verdict.certain=}) for {case['label']}: {case['response'][:90]}"
+            )
+            wrong.append(line)
+            if verdict.certain and verdict.refused != ResponseClass(case["label"]).refused:
+                certain_wrong.append(line)
+    assert not certain_wrong, "certain and wrong:\n" + "\n".join(certain_wrong)
+    assert len(wrong) <= 0.05 * len(cases), f"{code}: {len(wrong)}/{len(cases)}\n" + "\n".join(
+        wrong
+    )
+
+
+@pytest.mark.parametrize("code", language_codes())
+def test_language_of_cases_is_detected(code: str) -> None:
+    for case in cases_of(code):
+        detected = classify_response(case["response"], prompt=case.get("prompt")).language
+        expected = case.get("language", code)
+        assert detected is None or detected.split("+")[0] == expected, case["response"][:90]
+
+
+def test_packs_name_themselves() -> None:
+    assert {language_pack(code).name for code in language_codes()} >= {"English", "Chinese", "Thai"}
