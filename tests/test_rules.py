@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.rules.detection import detect_languages
-from or_eval.scorers.rules.language_pack import LanguageError, language_pack, parse_language
+from or_eval.scorers.rules.language_pack import (
+    LanguageError,
+    compile_language,
+    language_pack,
+    parse_language,
+)
 from or_eval.scorers.rules.normalize import fold
 from or_eval.scorers.rules.quotation import blank_quotations
 from or_eval.scorers.rules.structure import HEAD_CHARS, Kind, passages
@@ -162,7 +167,7 @@ def test_fold_makes_spellings_one() -> None:
 )
 def test_bad_language_file_gets_one_clear_line(toml: str, complaint: str) -> None:
     with pytest.raises(LanguageError) as error:
-        parse_language("xx", toml)
+        compile_language("xx", parse_language("xx", toml))
     assert complaint in str(error.value)
     assert "\n" not in str(error.value)
 

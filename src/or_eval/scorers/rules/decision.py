@@ -125,7 +125,8 @@ def _first_decline(spoken: list[Reading]) -> int | None:
     for index, reading in enumerate(spoken):
         if index < _OPENING and reading.does(Act.DOCUMENT):
             return None
-        if reading.does(*DECLINES) and (index == 0 or reading.passage.kind is not Kind.ITEM):
+        listed = reading.passage.kind is Kind.ITEM and not (index == 0 and len(spoken) == 1)
+        if reading.does(*DECLINES) and not listed:
             return index
     return None
 

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-from or_eval.scorers.rules.language_pack import language_codes, language_pack
+from or_eval.scorers.rules.language_pack import common_words, language_codes
 
 _SAMPLE_CHARS = 1500
 # One character of these scripts carries about as much as this many Latin letters.
@@ -116,6 +116,6 @@ def _guess(sample: str) -> str:
 def _languages_of_word() -> dict[str, list[str]]:
     languages: dict[str, list[str]] = {}
     for code in language_codes():
-        for word in language_pack(code).common_words:
+        for word in common_words(code):
             languages.setdefault(word, []).append(code)
     return languages

@@ -127,7 +127,6 @@ class LanguagePack:
         name: English name of the language.
         response: The patterns that read responses.
         prompt: The patterns that read prompts.
-        common_words: Frequent short words that tell the language from others of its script.
         variants: Character folding of this language, such as traditional to simplified Chinese.
     """
 
@@ -135,12 +134,11 @@ class LanguagePack:
     name: str
     response: PatternSet
     prompt: PatternSet
-    common_words: frozenset[str]
     variants: dict[int, str]
 
 
 _TERM = re.compile(r"\{([a-z_]+)\}")
-_ESCAPE = re.compile(r"\\(?:[pP]\{[A-Za-z_]+\}|[A-Za-z])|\(\?[A-Za-z]*[<P]")
+_ESCAPE = re.compile(r"\\(?:[pP](?:\{[A-Za-z_]+\}|[A-Z])|[A-Za-z])|\(\?[A-Za-z]*[<P]")
 # RE2's \b knows ASCII letters only; the term {b} is a word edge in every script.
 _WORD_EDGE = r"^|$|[^\pL\pN\pM]"
 _MEMORY = 64 * 1024 * 1024
@@ -161,19 +159,29 @@ def language_pack(code: str) -> LanguagePack:
     Raises:
         LanguageError: The file is missing, malformed, or holds a pattern that can't be used.
     """
-    file = _folder() / f"{code}.toml"
-    if not file.is_file():
-        raise LanguageError(f"there is no language file {code}.toml; there are: {language_codes()}")
-    return parse_language(code, file.read_text("utf-8"))
+    return compile_language(code, _language_file(code))
 
 
-def parse_language(code: str, text: str) -> LanguagePack:
+def common_words(code: str) -> frozenset[str]:
+    """Give frequent short words that tell a language from others of its script.
+
+    Raises:
+        LanguageError: The file is missing or no TOML.
+    """
+    return frozenset(str(_language_file(code).get("common_words", "")).split())
+
+
+def parse_language(code: str, text: str) -> dict[str, Any]:
     """Read a language file's text (see ``docs/add-a-language.md`` for the format)."""
-    where = f"{code}.toml"
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise LanguageError(f"{where}: not valid TOML: {error}") from None
+        raise LanguageError(f"{code}.toml: not valid TOML: {error}") from None
+
+
+def compile_language(code: str, data: dict[str, Any]) -> LanguagePack:
+    """Check and compile what a language file holds."""
+    where = f"{code}.toml"
     unknown = set(data) - {"name", "common_words", "variants", "terms", *Act}
     if unknown:
         raise LanguageError(
@@ -201,9 +209,17 @@ def parse_language(code: str, text: str) -> LanguagePack:
         name=data["name"],
         response=response,
         prompt=prompt,
-        common_words=frozenset(str(data.get("common_words", "")).split()),
         variants=_variants(where, data.get("variants", "")),
     )
+
+
+@cache
+def _language_file(code: str) -> dict[str, Any]:
+    file = _folder() / f"{code}.toml"
+    if not file.is_file():
+        known = ", ".join(language_codes())
+        raise LanguageError(f"there is no language file {code}.toml; there are: {known}")
+    return parse_language(code, file.read_text("utf-8"))
 
 
 def _folder() -> Traversable:
