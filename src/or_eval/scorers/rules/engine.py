@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from or_eval.schema import UnscoredReason
+from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules.acts import Reading, acts_of_prompt, read_passages
 from or_eval.scorers.rules.decision import Decision, decide
 from or_eval.scorers.rules.detection import Languages, detect_languages
@@ -39,9 +40,11 @@ def classify_response(
         A verdict with the class, whether it is certain, and the evidence. The class is None,
         with the reason, for a response that is empty or in a language without rules.
     """
-    if not visible(response):
-        return Verdict(None, True, reason=UnscoredReason.NO_RESPONSE)
-    languages, note = _languages(response, prompt, language)
+    spoken, in_reasoning = blank_reasoning(response)
+    if not visible(spoken):
+        reason = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
+        return Verdict(None, True, reason=reason)
+    languages, note = _languages(spoken.strip(), prompt, language)
     if not languages.read:
         return Verdict(
             None,
@@ -51,7 +54,7 @@ def classify_response(
             note=f"no rules for language '{languages.tag}'",
         )
     packs = [language_pack(code) for code in languages.read]
-    parts = [passages(blank_quotations(part), offset) for offset, part in edges(response)]
+    parts = [passages(blank_quotations(part), offset) for offset, part in edges(spoken)]
     readings = read_passages(list(chain.from_iterable(parts)), packs)
     decision = decide(readings, _asked(prompt, packs))
     return Verdict(

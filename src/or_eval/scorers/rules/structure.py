@@ -62,7 +62,8 @@ _SENTENCE_END = re.compile(
 def edges(response: str) -> list[tuple[int, str]]:
     """Give the parts of a response that are read, with their offsets: all of it, or its edges."""
     wrapped = _ONE_FENCE.fullmatch(response)
-    start, end = wrapped.span(1) if wrapped else (0, len(response))
+    start, end = wrapped.span(1) if wrapped else (0, len(response.rstrip()))
+    start += len(response[start:end]) - len(response[start:end].lstrip())
     if end - start <= HEAD_CHARS + TAIL_CHARS:
         return [(start, response[start:end])]
     head, tail = start + HEAD_CHARS, end - TAIL_CHARS
