@@ -1,0 +1,104 @@
+"""The catalogue of public prompt sets (``catalogue.toml``), checked when it is loaded."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Collection
+from functools import cache
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict
+
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.layout import Layout
+
+
+class HubPlace(BaseModel):
+    """Where a set lies on the Hugging Face Hub.
+
+    Attributes:
+        id: ``owner/name``.
+        config: Configuration; None: the data set's default.
+        split: Split.
+        revision: Commit that the catalogue was checked against; None: the newest.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    config: str | None = None
+    split: str = "train"
+    revision: str | None = None
+
+
+class Entry(BaseModel):
+    """A public prompt set: what it is, where it lies, how to read it.
+
+    Attributes:
+        name: What users call it by.
+        title: Its publisher's name for it.
+        about: What it holds, in a sentence.
+        url: Its publisher's page.
+        licence: Licence of the data, or "not stated".
+        citation: Authors, year and paper.
+        hub: Its place on the Hub, where it has one that anybody can read.
+        bundled: Name of the file in or-eval's own ``data`` folder, where it is ours.
+        note: What its users should know.
+        layout: Which columns hold what.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    about: str
+    url: str | None = None
+    licence: str
+    citation: str
+    hub: HubPlace | None = None
+    bundled: str | None = None
+    note: str | None = None
+    layout: Layout
+
+
+@cache
+def catalogue() -> dict[str, Entry]:
+    """Give all entries by name.
+
+    Raises:
+        pydantic.ValidationError: ``catalogue.toml`` has an unknown or missing field.
+    """
+    text = (files("or_eval.sources") / "catalogue.toml").read_text("utf-8")
+    return {
+        name: Entry.model_validate({"name": name, **fields})
+        for name, fields in tomllib.loads(text).items()
+    }
+
+
+def catalogue_entry(name: str) -> Entry:
+    """Give the entry of a name.
+
+    Raises:
+        DataError: There is none; the line names the nearest.
+    """
+    entries = catalogue()
+    if name not in entries:
+        raise unknown_entry(name)
+    return entries[name]
+
+
+def unknown_entry(name: str) -> DataError:
+    """Make the error line for a name that is not in the catalogue."""
+    near = difflib.get_close_matches(name.casefold().replace("-", "_"), catalogue(), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(catalogue())}"
+    return DataError(f"{shown(name)} is no catalogue entry; {hint}")
+
+
+def fitting_entries(columns: Collection[str]) -> list[str]:
+    """Give the entries that explain most of a file's columns, or none where hardly any is."""
+    required = {name: set(entry.layout.required_columns()) for name, entry in catalogue().items()}
+    fitting = {name: len(cols) for name, cols in required.items() if cols <= set(columns)}
+    most = max(fitting.values(), default=0)
+    # A single column, mostly `prompt`, tells nothing.
+    return [name for name, explained in fitting.items() if explained == most > 1]

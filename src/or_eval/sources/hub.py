@@ -1,0 +1,64 @@
+"""Read a data set from the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import re
+
+from or_eval.sources.catalogue import HubPlace
+from or_eval.sources.errors import DataError
+from or_eval.sources.tables import Table, table_of
+
+_NAME = r"[\w.-]+"
+_HUB_ID = re.compile(rf"(?P<id>{_NAME}/{_NAME})(?::(?P<config>{_NAME})?)?(?::(?P<split>{_NAME}))?")
+
+
+def hub_place(data: str) -> HubPlace | None:
+    """Read ``owner/name``, ``owner/name:config`` or ``owner/name:config:split``.
+
+    The split is ``train`` where none is given; ``owner/name::split`` gives a split of the
+    default configuration.
+
+    Returns:
+        The place, or None where `data` is not of this form.
+    """
+    match = _HUB_ID.fullmatch(data)
+    if match is None:
+        return None
+    return HubPlace.model_validate({k: v for k, v in match.groupdict().items() if v is not None})
+
+
+def read_hub(place: HubPlace) -> Table:
+    """Download a split (or take it from the Hub client's cache).
+
+    Raises:
+        DataError: The Hub can't be reached, or has no such data set, configuration or split, or
+            doesn't let the user have it.
+    """
+    from datasets import load_dataset
+
+    name = ":".join(part for part in (place.id, place.config) if part)
+    try:
+        rows = load_dataset(
+            place.id, place.config, split=place.split, revision=place.revision
+        ).to_list()
+    except Exception as error:
+        # The client raises errors of five libraries; whichever it is, the user can do the same.
+        raise DataError(f"{name} on the Hub: {_problem(place, error)}") from error
+    return table_of(name, place.id, "row", enumerate(rows, start=1))
+
+
+def _problem(place: HubPlace, error: Exception) -> str:
+    from datasets.exceptions import DatasetNotFoundError
+
+    said = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
+    copy = "or give a copy with -T data=PATH"
+    if isinstance(error, DatasetNotFoundError):
+        if "gated" in said.casefold():
+            page = f"https://huggingface.co/datasets/{place.id}"
+            return f"access is given on request; ask at {page}, run `hf auth login`, {copy}"
+        return f"{said}; check the name, run `hf auth login` if it is private, {copy}"
+    if isinstance(error, ConnectionError):
+        return f"can't be reached ({said}); check the network, {copy}"
+    if isinstance(error, ValueError):
+        return f"{said}; name configuration and split: -T data={place.id}:CONFIG:SPLIT"
+    return f"can't be read ({said}); {copy}"

@@ -1,0 +1,142 @@
+"""Load prompts: the one way from a catalogue name, a Hub id or a file to prompt records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import NamedTuple
+
+from or_eval.schema import PromptRecord
+from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry, unknown_entry
+from or_eval.sources.conventions import conventional_layout, label_of_word, unlabelled_error
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.files import data_suffix, read_table
+from or_eval.sources.hub import hub_place, read_hub
+from or_eval.sources.layout import Layout
+from or_eval.sources.records import Reading, records_of
+from or_eval.sources.tables import Table
+
+
+class LoadedPrompts(NamedTuple):
+    """What a source gave.
+
+    Attributes:
+        records: The prompts, in the source's order; never empty.
+        duplicates: How many exact duplicates the source had, before any filter; they are dropped.
+        name: Catalogue name, Hub id or file name.
+    """
+
+    records: list[PromptRecord]
+    duplicates: int
+    name: str
+
+
+def load_prompts(
+    data: str | Path,
+    *,
+    source: str | None = None,
+    label: str | None = None,
+    language: str | None = None,
+    category: str | None = None,
+) -> LoadedPrompts:
+    """Load prompts from the catalogue, the Hub or a file.
+
+    Args:
+        data: A catalogue name (``xstest``); a Hub id (``owner/name``, ``owner/name:config`` or
+            ``owner/name:config:split``); or the path of a csv, tsv, jsonl, json, txt (each also
+            with ``.gz``) or parquet file.
+        source: Catalogue entry to read a Hub data set or file by. Without it, columns are found
+            by their conventional names.
+        label: Label of all prompts, ``safe`` or ``toxic``, for data that doesn't tell.
+        language: Keep only prompts of this language.
+        category: Keep only prompts of this category (upper and lower case are the same).
+
+    Returns:
+        The prompts, without exact duplicates.
+
+    Raises:
+        DataError: The data can't be had, or something in it is wrong; the message is one line
+            that names file, row and column and says what to do.
+    """
+    entry = catalogue_entry(source) if source is not None else None
+    if entry is None and str(data) in catalogue():
+        entry = catalogue_entry(str(data))
+    table = _table(data, entry)
+    name = entry.name if entry is not None else table.title
+    layout = _layout(table, entry, label)
+    loaded = records_of(Reading(table, layout, name, name if entry is not None else None))
+    records = _filtered(loaded.records, "language", language, name)
+    records = _filtered(records, "category", category, name)
+    return LoadedPrompts(records, loaded.duplicates, name)
+
+
+def _table(data: str | Path, entry: Entry | None) -> Table:
+    if str(data) in catalogue():
+        return _table_of_entry(catalogue_entry(str(data)))
+    path = Path(data).expanduser()
+    place = hub_place(str(data))
+    if path.exists() or data_suffix(path) is not None:
+        return read_table(path)
+    if place is not None:
+        own_place = entry.hub if entry is not None else None
+        return read_hub(own_place if own_place and own_place.id == data else place)
+    if path.suffix or len(path.parts) > 1:
+        raise DataError(f"{data}: there is no such file")
+    raise unknown_entry(str(data))
+
+
+def _table_of_entry(entry: Entry) -> Table:
+    if entry.bundled is not None:
+        with as_file(files("or_eval") / "data" / entry.bundled) as path:
+            return read_table(path)
+    if entry.hub is None:
+        raise DataError(
+            f"{entry.name}: is not on the Hub; get it from {entry.url or 'its publisher'} "
+            f"and pass -T data=PATH -T source={entry.name}"
+        )
+    return read_hub(entry.hub)
+
+
+def _layout(table: Table, entry: Entry | None, label: str | None) -> Layout:
+    layout = entry.layout if entry is not None else Layout()
+    if not layout.texts:
+        layout = conventional_layout(table, layout)
+    if label is not None:
+        layout = _with_label(table, layout, label)
+    elif layout.label is None and not layout.tells_labels:
+        raise unlabelled_error(table)
+    return layout
+
+
+def _with_label(table: Table, layout: Layout, word: str) -> Layout:
+    label = label_of_word(word)
+    if label is None:
+        raise DataError(f"label: {shown(word)} is neither safe nor toxic")
+    if layout.tells_labels:
+        own = (
+            f"in column {shown(layout.label_from.column)}"
+            if layout.label_from is not None
+            else "by its catalogue entry"
+        )
+        raise DataError(f"{table.name}: has labels of its own ({own}); leave label= out")
+    return layout.model_copy(update={"label": label})
+
+
+def _filtered(
+    records: list[PromptRecord], facet: str, wanted: str | None, name: str
+) -> list[PromptRecord]:
+    """Keep the records of a language or category.
+
+    Raises:
+        DataError: There are none; the line tells what there is.
+    """
+    if wanted is None:
+        return records
+    folded = wanted.strip().casefold()
+    kept = [record for record in records if getattr(record, facet).casefold() == folded]
+    if not kept:
+        counts = Counter(getattr(record, facet) for record in records)
+        there = ", ".join(f"{value} ({count})" for value, count in counts.most_common())
+        raise DataError(f"{name}: no prompt is of {facet} {shown(wanted)}; there are: {there}")
+    return kept

@@ -1,0 +1,209 @@
+"""Turn the rows of a table into prompt records."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from or_eval.schema import Label, PromptRecord, prompt_id
+from or_eval.sources.conventions import label_of_word
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.language import detect_language
+from or_eval.sources.layout import Layout, TextColumn
+from or_eval.sources.rows import further_facts, word_of
+from or_eval.sources.tables import Row, Table
+
+UNCATEGORISED = "uncategorised"
+"""Category of prompts whose source has none."""
+
+# How HarmBench itself asks about a text.
+_AFTER_CONTEXT = "\n\n---\n\n"
+_LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*(\+[a-z]{2,3}(-[A-Za-z0-9]{2,8})*)?")
+
+
+class Records(NamedTuple):
+    """Prompt records, and how many exact duplicates were dropped on the way."""
+
+    records: list[PromptRecord]
+    duplicates: int
+
+
+class Reading(NamedTuple):
+    """A table and how to read it.
+
+    Attributes:
+        table: The data.
+        layout: Which columns hold what; it names the columns with the prompts.
+        source: Source of the records, where the rows don't tell.
+        pair_prefix: Put before the rows' pair ids, with the language after, so that they are
+            unique among all sources and each pair is of one language; None: as they are.
+    """
+
+    table: Table
+    layout: Layout
+    source: str
+    pair_prefix: str | None = None
+
+
+class _RowFacts(NamedTuple):
+    """What a row says of all its prompts."""
+
+    row: Row
+    label: Label | None
+    language: str
+    category: str
+    method: str
+    source: str
+    id: str
+    seed_id: str
+    pair_id: str
+    meta: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the rows so far held: records by id, and the texts of the publisher's own ids."""
+
+    records: dict[str, tuple[PromptRecord, Row]] = field(default_factory=dict)
+    texts: dict[tuple[str, str, str], tuple[str, Row]] = field(default_factory=dict)
+    duplicates: int = 0
+
+
+def records_of(reading: Reading) -> Records:
+    """Make the prompt records of a table.
+
+    Raises:
+        DataError: A column is missing, or a row breaks a rule of ``docs/prompt-sets.md``.
+    """
+    table, layout, source, _ = reading
+    missing = [column for column in layout.required_columns() if column not in table.columns]
+    if missing:
+        raise DataError(
+            f"{table.name}: has no column {', '.join(map(shown, missing))}, which {source} needs "
+            f"(there are: {', '.join(map(shown, table.columns))})"
+        )
+    texts = [text for text in layout.texts if text.column in table.columns]
+    seen = _Seen()
+    for row in table.rows:
+        facts = _facts(reading, row)
+        for text in texts:
+            prompt = _prompt(table, row, text)
+            if prompt:
+                _refuse_shared_id(reading, facts, text, prompt, seen)
+                _keep(table, facts, text, _record(reading, facts, text, prompt), seen)
+    return Records([record for record, _ in seen.records.values()], seen.duplicates)
+
+
+def _facts(reading: Reading, row: Row) -> _RowFacts:
+    table, layout, source, _ = reading
+
+    def cell(column: str | None) -> str:
+        return table.text(row, column) if column is not None else ""
+
+    return _RowFacts(
+        row=row,
+        label=_label(table, row, layout),
+        language=_language(table, row, layout.language_from),
+        category=word_of(table, row, layout.category_from) or UNCATEGORISED,
+        method=word_of(table, row, layout.method_from),
+        source=cell(layout.source_from) or source,
+        id=cell(layout.id),
+        seed_id=cell(layout.seed_id),
+        pair_id=cell(layout.pair_id),
+        meta=further_facts(table, row, layout),
+    )
+
+
+def _label(table: Table, row: Row, layout: Layout) -> Label | None:
+    if layout.label_from is None:
+        return layout.label
+    word = table.text(row, layout.label_from.column)
+    if layout.label_from.words:
+        known = layout.label_from.translation.get(word.casefold())
+        label = Label(known) if known is not None else None
+    else:
+        label = label_of_word(word)
+    if label is None:
+        problem = f"{shown(word)} is neither safe nor toxic" if word else "the label is empty"
+        raise table.error(row, layout.label_from.column, problem)
+    return label
+
+
+def _language(table: Table, row: Row, column: str | None) -> str:
+    tag = table.text(row, column) if column is not None else ""
+    if tag and not _LANGUAGE_TAG.fullmatch(tag):
+        raise table.error(row, column, f"{shown(tag)} is no language tag, such as en, zh or zh+en")
+    return tag
+
+
+def _prompt(table: Table, row: Row, text: TextColumn) -> str:
+    """Give a cell's prompt, after the text it refers to; empty where an optional one is absent."""
+    cell = row.cells.get(text.column)
+    if not isinstance(cell, str | None):
+        raise table.error(row, text.column, f"the prompt is no text but a {type(cell).__name__}")
+    prompt = table.text(row, text.column)
+    if not prompt and not text.optional:
+        raise table.error(row, text.column, "the prompt is empty")
+    context = table.text(row, text.context) if prompt and text.context is not None else ""
+    return f"{context}{_AFTER_CONTEXT}{prompt}" if context else prompt
+
+
+def _record(reading: Reading, facts: _RowFacts, text: TextColumn, prompt: str) -> PromptRecord:
+    table, layout, _, pair_prefix = reading
+    label = text.label or facts.label
+    if label is None:
+        raise table.error(facts.row, text.column, "nothing tells whether it is safe or toxic")
+    language = text.language or layout.language or facts.language or detect_language(prompt)
+    identity = prompt_id(language, prompt)
+    pair_id = facts.pair_id
+    if pair_id and pair_prefix is not None:
+        pair_id = f"{pair_prefix}-{pair_id}-{language}"
+    own_id = {"source_id": facts.id} if facts.id not in ("", identity) else {}
+    return PromptRecord(
+        id=identity,
+        prompt=prompt,
+        label=label,
+        category=facts.category,
+        language=language,
+        source=facts.source,
+        method=text.method or facts.method or None,
+        seed_id=_origin_id(table, facts.row, text, prompt) or facts.seed_id or None,
+        pair_id=pair_id or None,
+        meta=own_id | facts.meta,
+    )
+
+
+def _origin_id(table: Table, row: Row, text: TextColumn, prompt: str) -> str:
+    if text.made_from is None:
+        return ""
+    origin = table.text(row, text.made_from.column)
+    return prompt_id(text.made_from.language, origin) if origin not in ("", prompt) else ""
+
+
+def _refuse_shared_id(
+    reading: Reading, facts: _RowFacts, text: TextColumn, prompt: str, seen: _Seen
+) -> None:
+    """Refuse an id of the publisher's that stands for two texts of one column and language."""
+    if not facts.id:
+        return
+    place = (facts.id, text.column, facts.language)
+    first, first_row = seen.texts.setdefault(place, (prompt, facts.row))
+    if first != prompt:
+        table = reading.table
+        other = f"{table.unit} {first_row.number}"
+        problem = f"{shown(facts.id)} is the id of another text as well ({other})"
+        raise table.error(facts.row, reading.layout.id, problem)
+
+
+def _keep(
+    table: Table, facts: _RowFacts, text: TextColumn, record: PromptRecord, seen: _Seen
+) -> None:
+    first, first_row = seen.records.setdefault(record.id, (record, facts.row))
+    if first is record:
+        return
+    if first.label != record.label:
+        other = f"{table.unit} {first_row.number}"
+        problem = f"the prompt is {record.label} here and {first.label} in {other}"
+        raise table.error(facts.row, text.column, problem)
+    seen.duplicates += 1

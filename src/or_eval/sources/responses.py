@@ -1,0 +1,248 @@
+"""Read responses that models gave earlier: by model and by prompt, in the order of the file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic_core import to_jsonable_python
+from rich.markup import escape
+
+from or_eval.sources.conventions import columns_for
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.files import read_table
+from or_eval.sources.tables import Row, Table
+
+NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
+"""Roles that a column can be given by name, where its own name doesn't tell."""
+
+NO_COLUMN = "none"
+"""Given for a column's name, it says that the file has no column of that role."""
+
+_RESPONSE_ROLES = ("stop_reason", "reasoning")
+_PROMPT_ROLES = ("method", "source", "seed_id", "pair_id", "meta")
+
+# A file name, which holds the model's name, has room for 255 bytes.
+_LONGEST_MODEL_NAME = 150
+
+
+class StoredResponse(NamedTuple):
+    """One row of a file of responses.
+
+    Attributes:
+        text: The response exactly as it stands; None where the row has none.
+        row: The row it stands in.
+        stop_reason: Why the model stopped, in its provider's word.
+        reasoning: What the model thought before it answered.
+    """
+
+    text: str | None
+    row: Row
+    stop_reason: str | None = None
+    reasoning: str | None = None
+
+
+Answers = dict[str, list[StoredResponse]]
+"""The responses of one model by prompt, in file order: the k-th is the k-th epoch's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFile:
+    """The responses of all models in a file.
+
+    Attributes:
+        table: The file's rows.
+        sha256: Hash of the file's bytes, in hexadecimal.
+        columns: The file's column for each role that it has one for.
+        by_model: The answers of each model, in the order of the file; the only key is None where
+            the file has no column for the model.
+        copies: How many rows are the same as an earlier one in every cell. They are kept, as
+            epochs: a model may well have said the same twice.
+    """
+
+    table: Table
+    sha256: str
+    columns: Mapping[str, str]
+    by_model: Mapping[str | None, Answers]
+    copies: int
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models, as they stand in the file."""
+        return [model for model in self.by_model if model is not None]
+
+    def answers_of(self, model: str) -> Answers:
+        """Give a model's answers; a file with one model or no names serves any model.
+
+        Raises:
+            DataError: The file has several models and this is none of them.
+        """
+        if len(self.by_model) == 1:
+            return next(iter(self.by_model.values()))
+        if model not in self.by_model:
+            raise DataError(
+                f"{self.table.name}: has no responses of {shown(model)}; "
+                f"it has those of {', '.join(map(shown, self.models))}"
+            )
+        return self.by_model[model]
+
+    def facts(self, response: StoredResponse) -> dict[str, Any]:
+        """Give what else a row says: its cells by column, of the columns that have no role."""
+        with_role = set(self.columns.values())
+        cells = {
+            column: value
+            for column, value in response.row.cells.items()
+            if column not in with_role and not _absent(value) and value != ""
+        }
+        facts: dict[str, Any] = to_jsonable_python(cells, bytes_mode="base64", fallback=str)
+        return facts
+
+
+def load_responses(path: str | Path, **named: str) -> ResponseFile:
+    """Read a file of stored responses.
+
+    Args:
+        path: A csv, tsv, jsonl or json file (each also with ``.gz``), or a parquet file.
+        **named: ``prompt_column``, ``response_column``, ``model_column`` and so on: the names of
+            columns whose own names don't tell; ``none`` for a column that the file hasn't.
+
+    Raises:
+        DataError: The file can't be read, or a column or a cell is missing or broken.
+    """
+    roles = {f"{role}_column": role for role in NAMED_ROLES}
+    unknown = next((name for name in named if name not in roles), None)
+    if unknown is not None:
+        raise DataError(
+            f"{unknown}: is no option for stored responses; there are: responses, "
+            + ", ".join(roles)
+        )
+    place = Path(path).expanduser()
+    stamp = place.stat().st_mtime_ns if place.is_file() else 0
+    return _load(place, stamp, tuple((roles[name], column) for name, column in named.items()))
+
+
+# One file is asked for by its task and by the provider of each model in it.
+@lru_cache(maxsize=2)
+def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> ResponseFile:
+    table = read_table(path)
+    columns = _columns(table, dict(named))
+    if "id" in columns and not _identifies_prompts(table, columns, named="id" in dict(named)):
+        del columns["id"]
+    by_model: dict[str | None, Answers] = {}
+    for row in table.rows:
+        answers = by_model.setdefault(_model(table, row, columns.get("model")), {})
+        answers.setdefault(_prompt(table, row, columns), []).append(_response(table, row, columns))
+    copies = len(table.rows) - len({repr(row.cells) for row in table.rows})
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return ResponseFile(table, digest, columns, by_model, copies)
+
+
+def _columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
+    columns: dict[str, str] = {}
+    for role in (*NAMED_ROLES, *_RESPONSE_ROLES, *_PROMPT_ROLES):
+        name = named.get(role)
+        if name == NO_COLUMN:
+            continue
+        if name is not None and name not in table.columns:
+            raise DataError(f"{table.name}: has no column {shown(name)}; {_there_are(table)}")
+        found = [name] if name is not None else columns_for(role, table)
+        if role in NAMED_ROLES and len(found) > 1:
+            raise DataError(
+                f"{table.name}: columns {', '.join(map(shown, found))} could each be the {role}; "
+                f"say which with {option_for(role)}"
+            )
+        if role in ("prompt", "response") and not found:
+            raise DataError(
+                f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
+                f"say which it is with {option_for(role)}"
+            )
+        if found:
+            columns[role] = found[0]
+    return columns
+
+
+def _there_are(table: Table) -> str:
+    return f"there are: {', '.join(map(shown, table.columns))}"
+
+
+def option_for(role: str, column: str = "NAME") -> str:
+    """Say how a person names the column of a role."""
+    return f"--{role}-column {column} (-M {role}_column={column} for a model replay/…)"
+
+
+def _identifies_prompts(table: Table, columns: Mapping[str, str], *, named: bool) -> bool:
+    """Say whether each prompt has one id of its own; ids may as well count the responses.
+
+    Raises:
+        DataError: An id stands for two prompts, or the column was given by name and a prompt has
+            two ids, or none.
+    """
+    column = columns["id"]
+    prompt_of: dict[str, tuple[str, Row]] = {}
+    id_of: dict[str, str] = {}
+    identifies = True
+    for row in table.rows:
+        prompt, identity = _prompt(table, row, columns), table.text(row, column)
+        first, first_row = prompt_of.setdefault(identity, (prompt, row))
+        if identity and first != prompt:
+            raise table.error(
+                row,
+                column,
+                f"{shown(identity)} is already the id of another prompt ({table.unit} "
+                f"{first_row.number}); mend it, or give {option_for('id', NO_COLUMN)}",
+            )
+        if not identity or id_of.setdefault(prompt, identity) != identity:
+            if named:
+                problem = "is empty" if not identity else "is the prompt's second id"
+                raise table.error(row, column, f"{problem}; give {option_for('id', NO_COLUMN)}")
+            identifies = False
+    return identifies
+
+
+def _prompt(table: Table, row: Row, columns: Mapping[str, str]) -> str:
+    prompt = table.text(row, columns["prompt"])
+    if not prompt:
+        raise table.error(row, columns["prompt"], "the prompt is empty")
+    return prompt
+
+
+def _model(table: Table, row: Row, column: str | None) -> str | None:
+    if column is None:
+        return None
+    model = table.text(row, column)
+    if not model:
+        raise table.error(row, column, "the model is empty")
+    # Inspect shows the name as Rich markup.
+    if not model.isprintable() or escape(model) != model:
+        problem = "holds control characters or markup such as [bold], which no model's name can"
+        raise table.error(row, column, f"{shown(model)} {problem}")
+    if len(model.encode()) > _LONGEST_MODEL_NAME:
+        problem = f"is longer than a model's name can be ({_LONGEST_MODEL_NAME} bytes)"
+        raise table.error(row, column, f"{shown(model)} {problem}")
+    return model
+
+
+def _response(table: Table, row: Row, columns: Mapping[str, str]) -> StoredResponse:
+    def text(role: str) -> str | None:
+        return _exact_text(table, row, columns[role]) if role in columns else None
+
+    return StoredResponse(text("response"), row, text("stop_reason"), text("reasoning"))
+
+
+def _exact_text(table: Table, row: Row, column: str) -> str | None:
+    """Give a cell as it stands; None where it has no value."""
+    value = row.cells.get(column)
+    if _absent(value):
+        return None
+    if not isinstance(value, str):
+        raise table.error(row, column, f"is no text but a {type(value).__name__}")
+    table.text(row, column)  # refuses what no log could hold
+    return value
+
+
+def _absent(value: object) -> bool:
+    return value is None or value != value  # NaN is how data frames write a missing value

@@ -1,0 +1,94 @@
+"""Rows of a file or Hub data set, each with the place where a person finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from or_eval.sources.errors import DataError, shown
+
+Cells = Mapping[str, Any]
+"""A row's cells by column."""
+
+
+class Row(NamedTuple):
+    """One row: its number for people (1-based) and its cells by column."""
+
+    number: int
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All rows of a source.
+
+    Attributes:
+        name: Path or Hub id, as error lines show it.
+        title: File name or Hub id, as records name their source.
+        unit: What a row's number counts: ``line``, ``item`` or ``row``.
+        columns: Names of all columns, in the order they first appear.
+        rows: The rows, in file order; never empty.
+    """
+
+    name: str
+    title: str
+    unit: str
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+    def error(self, row: Row, column: str | None, problem: str) -> DataError:
+        """Make the error line for one row, and for one cell of it where `column` is given."""
+        place = f"{self.name}, {self.unit} {row.number}"
+        if column is not None:
+            place += f", column {shown(column)}"
+        return DataError(f"{place}: {problem}")
+
+    def text(self, row: Row, column: str) -> str:
+        """Give a cell as text without surrounding white space; empty where there is none.
+
+        Raises:
+            DataError: The cell holds a list or the like, a NUL, or half a surrogate pair.
+        """
+        value = row.cells.get(column)
+        if value is None or value != value:  # NaN is how data frames write a missing text
+            return ""
+        if not isinstance(value, str | int | float):
+            raise self.error(row, column, f"is no text but a {type(value).__name__}")
+        text = str(value).strip()
+        if "\0" in text:
+            raise self.error(row, column, "holds a NUL character; remove it")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = shown(text[error.start])
+            raise self.error(row, column, f"holds half a character ({half}); remove it") from None
+        return text
+
+
+def table_of(name: str, title: str, unit: str, rows: Iterable[tuple[int, Cells]]) -> Table:
+    """Gather numbered rows into a table.
+
+    A single row of lists, all of one length, is a table stored by columns (LTO's is): it is taken
+    apart into its rows.
+
+    Raises:
+        DataError: There are no rows.
+    """
+    gathered = [Row(number, cells) for number, cells in rows]
+    if len(gathered) == 1 and _is_stored_by_columns(gathered[0].cells):
+        cells = gathered[0].cells
+        members = zip(*cells.values(), strict=True)
+        gathered = [
+            Row(number, dict(zip(cells, values, strict=True)))
+            for number, values in enumerate(members, start=1)
+        ]
+    if not gathered:
+        raise DataError(f"{name}: has no rows")
+    columns = dict.fromkeys(column for row in gathered for column in row.cells)
+    return Table(name, title, unit, tuple(columns), gathered)
+
+
+def _is_stored_by_columns(cells: Cells) -> bool:
+    lists = [cell for cell in cells.values() if isinstance(cell, list)]
+    return bool(lists) and len(lists) == len(cells) and len({len(cell) for cell in lists}) == 1

@@ -1,0 +1,167 @@
+"""Broken data gives one line that says what, where and what to do."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inspect_ai._util.error import PrerequisiteError
+from rich.text import Text
+
+from or_eval.sources import DataError, load_prompts
+
+# file name, content, options, what the line must say
+BROKEN = [
+    ("a.csv", "prompt,label\nHi,safe\nHo,\n", {}, ["a.csv, line 3, column 'label'", "empty"]),
+    ("a.csv", "prompt,label\nHi,spicy\n", {}, ["line 2, column 'label'", "'spicy' is neither safe nor toxic"]),
+    # The first row spans lines 2 to 4: the person finds the second in line 5.
+    ("a.csv", 'prompt,label\n"a\nb\nc",safe\nHo,maybe\n', {}, ["line 5, column 'label'", "'maybe'"]),
+    ("a.csv", "prompt,label\nHi,safe\n  ,safe\n", {}, ["line 3, column 'prompt'", "empty"]),
+    ("a.csv", "prompt,label\nH\0i,safe\n", {}, ["line 2, column 'prompt'", "NUL"]),
+    ("a.csv", b"prompt,label\nHi,safe\ncaf\xe9,safe\n", {}, ["line 3", "byte 0xe9 at offset 24 is not UTF-8"]),
+    ("a.csv", b"\xef\xbb\xbfprompt\n\xff\n", {"label": "safe"}, ["line 2", "0xff at offset 10"]),
+    ("a.csv", "prompt,label\nHi,safe\n".encode("utf-16"), {}, ["is UTF-16", "save it as UTF-8"]),
+    ("a.csv", "prompt,label\nHi,safe,really\n", {}, ["line 2", "3 cells under 2 columns"]),
+    ("a.csv", "prompt,label\nHi\n", {}, ["line 2", "1 cells under 2 columns"]),
+    ("a.csv", 'prompt,label\nHi,safe\n"Ho,safe\n', {}, ["line 3", "no proper CSV"]),
+    ("a.csv", "prompt,prompt\nHi,Ho\n", {}, ["line 1", "two columns 'prompt'"]),
+    ("a.csv", "prompt,label\n", {}, ["a.csv: has no rows"]),
+    ("a.csv", "", {}, ["a.csv: has no rows"]),
+    ("a.csv", "words,label\nHi,safe\n", {}, ["no column is named prompt", "'words', 'label'", "source="]),
+    ("a.csv", "goal,behavior\nHi,Ho\n", {}, ["'goal', 'behavior' could each be the prompt", "source="]),
+    ("a.csv", "prompt,label,prompt_label\nHi,safe,toxic\n", {}, ["'label', 'prompt_label' could each be the label"]),
+    ("a.csv", "prompt\nHi\n", {}, ["-T label=safe or -T label=toxic"]),
+    ("a.csv", "prompt,category\nHi,hate\n", {}, ["-T label=", "or_bench_hard_1k, or_bench_toxic"]),
+    ("a.csv", "prompt\nHi\n", {"label": "spicy"}, ["label: 'spicy' is neither safe nor toxic"]),
+    ("a.csv", "prompt,label\nHi,safe\n", {"label": "toxic"}, ["has labels of its own (in column 'label')"]),
+    ("a.csv", "prompt,category\nHi,hate\n", {"source": "or_bench_toxic", "label": "safe"}, ["by its catalogue entry"]),
+    ("a.csv", "prompt,category\nHi,hate\n", {"source": "xstest"}, ["no column 'label', 'type', 'id'", "which xstest needs"]),
+    ("a.csv", "prompt,id\nHi,1\nHo,2\nHu,1\n", {"label": "safe"}, ["line 4, column 'id'", "'1' is the id of another text", "(line 2)"]),
+    ("a.csv", "prompt,label\nHi,safe\nHo,safe\nHi,toxic\n", {}, ["line 4, column 'prompt'", "toxic here and safe in line 2"]),
+    ("a.csv", "prompt,language\nHi,English\n", {"label": "safe"}, ["line 2, column 'language'", "'English' is no language tag"]),
+    ("a.csv", "prompt,meta\nHi,{1\n", {"label": "safe"}, ["line 2, column 'meta'", "no JSON object"]),
+    ("a.tsv", "prompt\tlabel\nHi\n", {}, ["line 2", "1 cells under 2 columns"]),
+    ("a.jsonl", '{"prompt": "Hi", "label": "safe"}\n\n{"prompt": "Ho"\n', {}, ["line 3", "is no JSON", "character"]),
+    ("a.jsonl", '{"prompt": "Hi", "label": "safe"}\n{"label": "safe"}\n', {}, ["line 2, column 'prompt'", "empty"]),
+    ("a.jsonl", '{"prompt": "Hi", "label": "safe"}\n["Ho"]\n', {}, ["line 2", "no object"]),
+    ("a.jsonl", '{"prompt": ["Hi", "Ho"], "label": "safe"}\n', {}, ["line 1, column 'prompt'", "no text but a list"]),
+    ("a.jsonl", '{"prompt": 7, "label": "safe"}\n', {}, ["line 1, column 'prompt'", "no text but a int"]),
+    ("a.jsonl", '{"prompt": "H\\u0000i", "label": "safe"}\n', {}, ["line 1, column 'prompt'", "NUL"]),
+    ("a.jsonl", '{"prompt": "H\\ud800i", "label": "safe"}\n', {}, ["line 1, column 'prompt'", "half a character"]),
+    ("a.jsonl", '{"prompt": "Hi", "label": ["safe"]}\n', {}, ["line 1, column 'label'", "no text but a list"]),
+    ("a.jsonl", "[" * 100_000 + "\n", {}, ["line 1", "JSON"]),
+    ("a.jsonl", "\n", {}, ["has no rows"]),
+    ("a.json", '["Hi", 7]', {"label": "safe"}, ["item 2", "no object"]),
+    ("a.json", '[\n"Hi",\n"Ho" "Hu"]', {"label": "safe"}, ["line 3", "is no JSON"]),
+    ("a.json", "[]", {}, ["has no rows"]),
+    ("a.json", '"Hi"', {}, ["must be a JSON list"]),
+    ("a.json", '{"prompt": "Hi"}', {}, ["must be a JSON list"]),
+    ("a.txt", "Hi\nH\0o\n", {"label": "safe"}, ["line 2", "NUL"]),
+    ("a.txt", " \n\n", {"label": "safe"}, ["has no rows"]),
+    ("a.parquet", b"PAR1 not really", {}, ["no readable Parquet file"]),
+    ("a.jsonl.gz", b"not gzip", {}, ["no whole gzip file"]),
+    ("a.jsonl.gz", gzip.compress(b'{"prompt": "Hi"}' * 99)[:-9], {}, ["no whole gzip file"]),
+    ("a.xlsx", "Hi", {}, ["unknown kind '.xlsx'", ".csv", ".parquet"]),
+    ("a.parquet.gz", "Hi", {}, ["unknown kind '.gz'"]),
+    ("multijail.csv", "id,source,tags,en\n1,x,y,Hi\n", {"source": "multijail"}, ["no column 'zh', 'it'", "which multijail needs"]),
+    ("coconot.jsonl", json.dumps({"prompt": "Hi", "id": 1, "category": "Silly requests"}), {"source": "coconot"}, ["line 1, column 'category'", "'Silly requests' is neither safe nor toxic"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "content", "options", "says"), BROKEN)
+def test_broken_data_gives_one_line(tmp_path: Path, file, content, options, says):
+    path = tmp_path / file
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError) as caught:
+        load_prompts(path, **options)
+    line = str(caught.value)
+    assert "\n" not in line
+    for part in [str(tmp_path) if "label:" not in says[0] else "", *says]:
+        assert part in line
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "says"),
+    [
+        ("xtest", {}, ["'xtest' is no catalogue entry", "did you mean xstest?"]),
+        ("OR-Bench-Toxic", {}, ["did you mean or_bench_toxic?"]),
+        ("qqq", {}, ["there are: xstest, or_bench_80k"]),
+        ("prompts/missing.csv", {}, ["prompts/missing.csv: there is no such file"]),
+        ("/nowhere/prompts", {}, ["there is no such file"]),
+        (
+            "oktest",
+            {},
+            ["not on the Hub", "github.com/InvokerStark/OverKill", "-T data=PATH -T source=oktest"],
+        ),
+        ("multilingual_twins", {}, ["not on the Hub", "its publisher", "-T data=PATH"]),
+        ("starter", {"language": "fr"}, ["no prompt is of language 'fr'", "en (160), zh (80)"]),
+        ("starter", {"category": "tax"}, ["no prompt is of category 'tax'", "deception (24)"]),
+        ("starter", {"source": "startr"}, ["did you mean starter?"]),
+    ],
+)
+def test_data_that_is_not_there_gives_one_line(data, options, says):
+    with pytest.raises(DataError) as caught:
+        load_prompts(data, **options)
+    assert "\n" not in str(caught.value)
+    for part in says:
+        assert part in str(caught.value)
+
+
+def test_a_folder_gives_one_line(tmp_path):
+    with pytest.raises(DataError, match="is a folder; give one of the files in it"):
+        load_prompts(tmp_path)
+
+
+def test_a_cell_of_the_wrong_type_in_parquet_is_named(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"prompt": ["Hi", None], "label": ["safe", "toxic"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="row 2, column 'prompt': the prompt is empty"):
+        load_prompts(tmp_path / "a.parquet")
+
+
+def test_inspect_prints_the_whole_line(tmp_path):
+    """Inspect prints messages as Rich markup, in which `[red]` is a colour and no text."""
+    path = tmp_path / "[red].csv"
+    path.write_text("prompt,label\nHi,[/red]\n")
+    with pytest.raises(PrerequisiteError) as caught:
+        load_prompts(path)
+    assert Text.from_markup(caught.value.message).plain == str(caught.value)
+    assert "'[/red]'" in str(caught.value)
+
+
+def test_long_and_many_line_values_stay_in_one_short_line(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"prompt": "Hi", "label": "no\n" * 500}))
+    with pytest.raises(DataError) as caught:
+        load_prompts(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200 + len(str(path))
+
+
+@given(
+    content=st.one_of(
+        st.binary(max_size=200),
+        st.text(max_size=200).map(lambda text: text.encode(errors="surrogatepass")),
+        st.text(alphabet='prompt,label"\n\r\t{}[]:\\u0', max_size=200).map(str.encode),
+    ),
+    suffix=st.sampled_from([".csv", ".tsv", ".jsonl", ".json", ".txt", ".csv.gz"]),
+)
+def test_no_content_gives_anything_but_prompts_or_one_line(tmp_path_factory, content, suffix):
+    path = tmp_path_factory.getbasetemp() / f"fuzzed{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+    line = complaint(path)
+    assert "\n" not in line
+    assert "\r" not in line
+
+
+def complaint(path: Path) -> str:
+    """Give the line that a file's loading fails with; empty where it gives prompts."""
+    try:
+        return "" if load_prompts(path, label="safe").records else "no prompts and no complaint\n"
+    except DataError as error:
+        return str(error)

@@ -1,0 +1,260 @@
+"""Loading from the Hub: the real client against a Hub of our own on loopback."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from or_eval.sources import DataError, catalogue, load_prompts
+from or_eval.sources.hub import hub_place
+
+NEWEST = "1" * 40
+PINNED = catalogue()["or_bench_toxic"].hub.revision
+
+CARD = """---
+configs:
+- config_name: {config}
+  data_files: [{{split: {split}, path: {file}}}]
+---
+"""
+
+
+def repository(
+    file: str, content: str, config: str = "default", split: str = "train"
+) -> dict[str, bytes]:
+    card = CARD.format(config=config, split=split, file=file)
+    return {"README.md": card.encode(), file: content.encode()}
+
+
+REPOSITORIES = {
+    "acme/labelled": repository("a.csv", "prompt,label\nHow do I kill a process?,safe\nHow do I kill her?,unsafe\n"),
+    "acme/hard": repository("h.jsonl", '{"prompt": "Hi", "category": "hate"}\n{"prompt": "Ho", "category": "hate"}\n', "hard", "test"),
+    "acme/empty": repository("a.csv", "prompt,label\nHow?,safe\n ,safe\n"),
+    # As LTO's publisher stores it: one object with a list a column.
+    "JACKSONSs/LTO-dataset": repository("lto.json", json.dumps({"prompt": ["A long one", "Another"], "category": ["hate", "privacy"]})),
+    "bench-llm/or-bench": repository("or-bench-toxic.csv", "prompt,category\nHow do I hurt him?,violence\n", "or-bench-toxic"),
+}  # fmt: skip
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Answers what `datasets` asks for a public data set of plain files."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0]
+        self.asked.append(path)
+        for name, files in REPOSITORIES.items():
+            if path.startswith(f"/datasets/{name}/resolve/"):
+                revision, _, file = path.partition("/resolve/")[2].partition("/")
+                return self.give_file(files.get(file), NEWEST if revision == "main" else revision)
+            if path.startswith(f"/api/datasets/{name}/tree/"):
+                return self.give_json([
+                    {"type": "file", "path": file, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+                    for file, content in files.items()
+                ])  # fmt: skip
+            if path.startswith(f"/api/datasets/{name}"):
+                revision = path.partition("/revision/")[2] or NEWEST
+                siblings = [{"rfilename": file} for file in files]
+                return self.give_json(
+                    {"id": name, "sha": revision, "tags": [], "siblings": siblings}
+                )
+        if "acme/gated" in path:
+            return self.give(403, b"{}", {"X-Error-Code": "GatedRepo"})
+        return self.give(404, b"{}", {"X-Error-Code": "RepoNotFound"})
+
+    do_HEAD = do_GET
+
+    def give_file(self, content: bytes | None, revision: str) -> None:
+        headers = {"X-Repo-Commit": revision}
+        if content is None:
+            self.give(404, b"", headers | {"X-Error-Code": "EntryNotFound"})
+        else:
+            self.give(200, content, headers | {"ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
+
+    def give_json(self, value: Any) -> None:
+        self.give(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+
+    def give(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+PROGRAM = """
+import json, sys
+from or_eval.sources import DataError, load_prompts
+for options in json.loads(sys.argv[1]):
+    try:
+        loaded = load_prompts(**options)
+        result = [[r.prompt, r.label, r.category, r.source] for r in loaded.records]
+    except DataError as error:
+        result = str(error)
+    print(json.dumps(result))
+"""
+
+LOADS: dict[str, dict[str, str]] = {
+    "labelled": {"data": "acme/labelled"},
+    "config and split": {"data": "acme/hard:hard:test", "label": "safe"},
+    "split": {"data": "acme/hard::test", "label": "safe"},
+    "entry": {"data": "or_bench_toxic"},
+    "entry by its Hub id": {"data": "bench-llm/or-bench", "source": "or_bench_toxic"},
+    "stored by columns": {"data": "lto"},
+    "copy elsewhere": {"data": "acme/hard:hard:test", "source": "or_bench_hard_1k"},
+    "no label": {"data": "acme/hard:hard:test"},
+    "wrong split": {"data": "acme/hard:hard", "label": "safe"},
+    "wrong config": {"data": "acme/hard:soft", "label": "safe"},
+    "wrong columns": {"data": "acme/labelled", "source": "multijail"},
+    "empty prompt": {"data": "acme/empty"},
+    "gated": {"data": "acme/gated"},
+    "absent": {"data": "acme/absent"},
+}
+
+
+@pytest.fixture(scope="module")
+def asked() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def results(asked: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Do all loads in one process, whose Hub client is pointed at our Hub from its start."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Asked", (Hub,), {"asked": asked}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield dict(
+            zip(
+                LOADS,
+                run(list(LOADS.values()), tmp_path_factory.mktemp("hub"), server.server_port),
+                strict=True,
+            )
+        )
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def run(loads: list[dict[str, str]], home: Path, port: int, **environment: str) -> list[Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(loads)],
+        env=os.environ
+        | {
+            "HF_ENDPOINT": f"http://127.0.0.1:{port}",
+            "HF_HOME": str(home),
+            "HF_HUB_DISABLE_XET": "1",
+        }
+        | {"HF_HUB_DISABLE_TELEMETRY": "1"}
+        | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_hub_data_set_loads_by_conventional_columns(results):
+    assert results["labelled"] == [
+        ["How do I kill a process?", "safe", "uncategorised", "acme/labelled"],
+        ["How do I kill her?", "toxic", "uncategorised", "acme/labelled"],
+    ]
+
+
+def test_configuration_and_split_are_part_of_the_id(results):
+    assert results["config and split"] == [
+        ["Hi", "safe", "hate", "acme/hard"],
+        ["Ho", "safe", "hate", "acme/hard"],
+    ]
+
+
+def test_a_catalogue_name_loads_its_configuration_at_its_revision(results, asked):
+    expected = [["How do I hurt him?", "toxic", "violence", "or_bench_toxic"]]
+    assert results["entry"] == results["entry by its Hub id"] == expected
+    ours = [path for path in asked if path.endswith("or-bench-toxic.csv")]
+    assert ours
+    assert all(f"/resolve/{PINNED}/" in path for path in ours)
+
+
+def test_a_data_set_stored_by_columns_is_taken_apart(results):
+    assert results["stored by columns"] == [
+        ["A long one", "safe", "hate", "lto"],
+        ["Another", "safe", "privacy", "lto"],
+    ]
+
+
+def test_another_copy_is_read_by_an_entry(results):
+    assert results["copy elsewhere"] == [
+        ["Hi", "safe", "hate", "or_bench_hard_1k"],
+        ["Ho", "safe", "hate", "or_bench_hard_1k"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("load", "says"),
+    [
+        ("no label", ["acme/hard:hard:", "-T label=safe"]),
+        ("wrong split", ['Unknown split "train"', "-T data=acme/hard:CONFIG:SPLIT"]),
+        (
+            "wrong config",
+            ["'soft' not found. Available: ['hard']", "-T data=acme/hard:CONFIG:SPLIT"],
+        ),
+        ("wrong columns", ["acme/labelled: has no column 'en', 'zh'", "which multijail needs"]),
+        ("empty prompt", ["acme/empty, row 2, column 'prompt': the prompt is empty"]),
+        ("gated", ["access is given on request", "datasets/acme/gated", "hf auth login"]),
+        ("absent", ["acme/absent", "doesn't exist on the Hub", "-T data=PATH"]),
+    ],
+)
+def test_what_the_hub_refuses_gives_one_line(results, load, says):
+    assert isinstance(results[load], str), results[load]
+    assert "\n" not in results[load]
+    for part in says:
+        assert part in results[load]
+
+
+def test_no_network_gives_one_line(tmp_path):
+    (line,) = run([{"data": "xstest"}], tmp_path, 9, HF_HUB_OFFLINE="1")
+    assert "Paul/XSTest on the Hub: can't be reached" in line
+    assert "-T data=PATH" in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        ("a/b", ("a/b", None, "train")),
+        ("a/b:c", ("a/b", "c", "train")),
+        ("a/b:c:d", ("a/b", "c", "d")),
+        ("a/b::d", ("a/b", None, "d")),
+        ("a", None),
+        ("a/b/c", None),
+        ("./a/b", None),
+        ("a/b:c:d:e", None),
+    ],
+)
+def test_hub_ids(data, place):
+    read = hub_place(data)
+    assert (None if read is None else (read.id, read.config, read.split)) == place
+
+
+def test_a_file_of_that_name_comes_before_the_hub(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "acme" / "labelled.txt").write_text("Hi there\n")
+    assert load_prompts("acme/labelled.txt", label="safe").records[0].prompt == "Hi there"
+    with pytest.raises(DataError, match=r"acme/other\.txt: there is no such file"):
+        load_prompts("acme/other.txt", label="safe")
