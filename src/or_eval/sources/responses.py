@@ -216,14 +216,20 @@ def _model(table: Table, row: Row, column: str | None) -> str | None:
     model = table.text(row, column)
     if not model:
         raise table.error(row, column, "the model is empty")
-    # Inspect shows the name as Rich markup.
-    if not model.isprintable() or escape(model) != model:
-        problem = "holds control characters or markup such as [bold], which no model's name can"
-        raise table.error(row, column, f"{shown(model)} {problem}")
-    if len(model.encode()) > _LONGEST_MODEL_NAME:
-        problem = f"is longer than a model's name can be ({_LONGEST_MODEL_NAME} bytes)"
+    problem = name_problem(model)
+    if problem is not None:
         raise table.error(row, column, f"{shown(model)} {problem}")
     return model
+
+
+def name_problem(model: str) -> str | None:
+    """Say why a log can't be of a model of this name; None where it can."""
+    # Inspect shows the name as Rich markup.
+    if not model.isprintable() or escape(model) != model:
+        return "holds control characters or markup such as [bold], which no model's name can"
+    if len(model.encode()) > _LONGEST_MODEL_NAME:
+        return f"is longer than a model's name can be ({_LONGEST_MODEL_NAME} bytes)"
+    return None
 
 
 def _response(table: Table, row: Row, columns: Mapping[str, str]) -> StoredResponse:

@@ -24,9 +24,9 @@ _LATIN = re.compile(r"[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]")
 _WORD = re.compile(r"[^\W\d_]+")
 _OTHER_LETTER = re.compile(r"[^\W\d_]")
 # Shares of a text's weight, found by trying sentences of all seventeen languages: below the
-# first a second language is a borrowed word; below the second no known language is spoken.
+# first a second language is a borrowed word; below the second the common words may be chance.
 _SECOND_LANGUAGE = 0.12
-_COMMON_WORD_SHARE = 0.12
+_COMMON_WORD_SHARE = 0.2
 _FEW_WORDS = 6
 
 
@@ -84,17 +84,18 @@ def _of_latin(sample: str) -> Languages:
     if not words:
         return Languages(None, ())
     counts = Counter(code for word in words for code in _languages_of_word().get(word, ()))
-    best = max(counts, key=lambda code: counts[code], default="")
-    if best and counts[best] >= _COMMON_WORD_SHARE * len(words):
-        others = sorted(
-            (c for c in counts if c != best and counts[c] >= max(3, 0.5 * counts[best])),
-            key=lambda code: -counts[code],
-        )
-        return Languages(best, (best, *others[:1]))
-    if len(words) <= _FEW_WORDS:
+    best = max(counts, key=lambda code: counts[code], default=None)
+    few = len(words) <= _FEW_WORDS
+    if best is None and few:
         return Languages(None, ())
-    tag = _guess(sample)
-    return Languages(tag, _readable(tag))
+    if best is None or not (few or counts[best] >= _COMMON_WORD_SHARE * len(words)):
+        # Short words of one language may be words of another: these few could be chance.
+        best = _guess(sample)
+    others = sorted(
+        (c for c in counts if c != best and counts[c] >= max(3, 0.5 * counts[best])),
+        key=lambda code: -counts[code],
+    )
+    return Languages(best, _readable(best, *others[:1]))
 
 
 def _unknown(sample: str) -> Languages:

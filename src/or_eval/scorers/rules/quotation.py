@@ -14,7 +14,7 @@ _ONE_STYLE = str.maketrans({**_DOUBLE, **_SINGLE})
 _SPAN = re.compile(
     r'"(?:[^"\n]|\n(?![ \t]*\n))*"' r"|(?<![\w'])'(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)"
 )
-_WRAPPED_SHARE = 0.8
+_AFTER_QUOTE = " \t\r\n.*_"
 
 
 def blank_quotations(text: str) -> str:
@@ -28,7 +28,7 @@ def blank_quotations(text: str) -> str:
     pieces: list[str] = []
     end = 0
     for span in _SPAN.finditer(plain):
-        if span.end() - span.start() >= _WRAPPED_SHARE * len(plain):
+        if not plain[: span.start()].strip() and not plain[span.end() :].strip(_AFTER_QUOTE):
             return text
         pieces.append(text[end : span.start()])
         # Line breaks stay: they are layout, not speech.

@@ -52,10 +52,12 @@ _BULLET = re.compile(
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}\s")
 _QUOTE = re.compile(r"[ \t]{0,3}>")
 _TABLE = re.compile(r"[ \t]*\|.*\|[ \t]*$")
-# A sentence ends at Western punctuation before a space, at CJK or Indic full stops anywhere, or at
-# an Arabic question mark. An abbreviation costs a split sentence, which does no harm here.
+# A sentence ends at Western punctuation before a space, at CJK or Indic full stops anywhere, at an
+# Arabic question mark, and at a space between Thai words, which Thai puts there and nowhere else.
+# An abbreviation costs a split sentence, which does no harm here.
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…؟؛])[\"'”’»)\]*_]*\s+|(?<=[。！？｡।॥])[\"'”’»」』）)\]*_]*\s*"
+    r"|(?<=[\u0e01-\u0e4e])[ \u00a0]+(?=[\u0e01-\u0e4e])"
 )
 
 

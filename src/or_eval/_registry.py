@@ -1,0 +1,45 @@
+"""What Inspect loads through the entry point: tasks, solvers, scorers, metrics, model providers."""
+
+from or_eval.models.gguf import gguf
+from or_eval.models.replay import replay_provider
+from or_eval.scorers.metrics import (
+    over_refusal_rate,
+    refusal_rate,
+    refusal_rate_by_category,
+    refusal_rate_by_language,
+    toxic_rejection_rate,
+)
+from or_eval.scorers.outcome_scorer import outcome
+from or_eval.scorers.refusal_scorer import refusal
+from or_eval.solvers import system_prompt
+from or_eval.tasks import (
+    lto,
+    or_bench_80k,
+    or_bench_hard_1k,
+    or_bench_toxic,
+    prompts,
+    replay,
+    starter,
+    xstest,
+)
+
+__all__ = [
+    "gguf",
+    "lto",
+    "or_bench_80k",
+    "or_bench_hard_1k",
+    "or_bench_toxic",
+    "outcome",
+    "over_refusal_rate",
+    "prompts",
+    "refusal",
+    "refusal_rate",
+    "refusal_rate_by_category",
+    "refusal_rate_by_language",
+    "replay",
+    "replay_provider",
+    "starter",
+    "system_prompt",
+    "toxic_rejection_rate",
+    "xstest",
+]

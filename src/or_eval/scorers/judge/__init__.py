@@ -1,0 +1,19 @@
+"""The judge: models in the ``grader`` role that read a response where rules don't suffice."""
+
+from or_eval.scorers.judge.asking import Vote
+from or_eval.scorers.judge.panel import (
+    GRADER_ROLE,
+    JudgeVerdict,
+    graders,
+    judge_response,
+    majority_class,
+)
+
+__all__ = [
+    "GRADER_ROLE",
+    "JudgeVerdict",
+    "Vote",
+    "graders",
+    "judge_response",
+    "majority_class",
+]

@@ -1,0 +1,192 @@
+"""A scripted model on loopback that speaks the OpenAI protocol, for tests.
+
+    with ScriptedServer(lambda request: Reply("No.")) as server:
+        model = server.model()                    # an Inspect model
+        ...
+        assert len(server.requests) == 1
+
+A script is called with each request and its number, and gives a reply; several requests run at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from inspect_ai.model import GenerateConfig, Model, get_model
+
+API_KEY = "sk-loopback-0123456789abcdef-secret"
+"""The key that models of a scripted server send; it must turn up in no log."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call that a server received: its JSON body, headers, and number (from 0)."""
+
+    body: dict[str, Any]
+    headers: Mapping[str, str]
+    number: int
+    time: float
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return self.body["messages"]
+
+    @property
+    def question(self) -> str:
+        """The last user message."""
+        return next(m["content"] for m in reversed(self.messages) if m["role"] == "user")
+
+    @property
+    def structured(self) -> bool:
+        """Whether structured output is asked for."""
+        return "response_format" in self.body
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answers.
+
+    `raw` replaces the whole body; `delay` is in seconds; `message` adds fields to the message;
+    `hang_up` closes the connection with no answer.
+    """
+
+    content: str | None = ""
+    finish_reason: str = "stop"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    raw: bytes | None = None
+    message: Mapping[str, Any] = field(default_factory=dict)
+    hang_up: bool = False
+
+
+Script = Callable[[Request], Reply | str]
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # the default of 5 makes further callers wait for seconds
+
+
+class ScriptedServer:
+    """Serve a script on a free loopback port while the `with` block lasts."""
+
+    def __init__(self, script: Script) -> None:
+        self.requests: list[Request] = []
+        self._script = script
+        self._lock = threading.Lock()
+        self._http = _Http(("127.0.0.1", 0), _handler(self))
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+
+    def __enter__(self) -> ScriptedServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    def model(self, name: str = "judge", **config: Any) -> Model:
+        """Give an Inspect model that is served here; `config` is its generate config."""
+        return get_model(
+            f"openai-api/loopback/{name}",
+            base_url=self.base_url,
+            api_key=API_KEY,
+            config=GenerateConfig(**config),
+            memoize=False,
+            max_retries=0,  # the SDK's own retries would blur the count of requests
+        )
+
+    def role_option(self, name: str = "judge", **config: Any) -> str:
+        """Give the model as a value of `--model-role NAME=` (the key stands in the environment)."""
+        model_args = {"base_url": self.base_url, "max_retries": 0}
+        return json.dumps(
+            {"model": f"openai-api/loopback/{name}", "model_args": model_args, **config}
+        )
+
+    def answer(self, body: dict[str, Any], headers: Mapping[str, str]) -> Reply:
+        with self._lock:
+            request = Request(body, headers, len(self.requests), time.monotonic())
+            self.requests.append(request)
+        reply = self._script(request)
+        return Reply(reply) if isinstance(reply, str) else reply
+
+
+def verdict_line(request: Request, label: str, *, why: str = "Because.") -> str:
+    """Give the reply of a judge that does its work: the verdict with the key of the case."""
+    return json.dumps({"why": why, "verdict": label, "key": case_key(request)})
+
+
+def case_key(request: Request) -> str:
+    """Find the key of a judge's case in the first user message."""
+    question = next(m["content"] for m in request.messages if m["role"] == "user")
+    found = re.match(r"Key of this case: (\w+)", question)
+    assert found, question[:200]
+    return found.group(1)
+
+
+def judged_response(request: Request) -> str:
+    """Find the response that a judge is shown."""
+    key = case_key(request)
+    question = next(m["content"] for m in request.messages if m["role"] == "user")
+    return question.split(f"<<<RESPONSE {key}\n", 1)[1].split(f"\nRESPONSE {key}>>>", 1)[0]
+
+
+def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = server.answer(body, self.headers)
+            time.sleep(reply.delay)
+            if reply.hang_up:
+                self.close_connection = True
+                return
+            data = _body(body, reply)
+            try:
+                self.send_response(reply.status)
+                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True  # the client gave up waiting
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+def _body(request: Mapping[str, Any], reply: Reply) -> bytes:
+    if reply.raw is not None:
+        return reply.raw
+    if reply.status != 200:
+        error = {"message": reply.content or "scripted failure", "type": "scripted", "code": None}
+        return json.dumps({"error": error}).encode()
+    message = {"role": "assistant", "content": reply.content, **reply.message}
+    return json.dumps(
+        {
+            "id": "chatcmpl-scripted",
+            "object": "chat.completion",
+            "created": 0,
+            "model": request.get("model", "scripted"),
+            "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+        }
+    ).encode()

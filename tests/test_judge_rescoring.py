@@ -1,0 +1,116 @@
+"""`inspect score`: judging an old log again, and comparing two judges on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.scorer import includes
+
+from or_eval.scorers import outcome, refusal
+from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs
+from servers import API_KEY, Request, ScriptedServer, judged_response, verdict_line
+
+INSPECT = Path(sys.executable).with_name("inspect")
+
+
+def inspect_score(log: EvalLog | str, *options: str) -> subprocess.CompletedProcess[str]:
+    location = log if isinstance(log, str) else log.location
+    command = [INSPECT, "score", location, "--overwrite", "--display", "plain", *options]
+    return subprocess.run(
+        command,
+        env=os.environ | {"LOOPBACK_API_KEY": API_KEY},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_two_judges_are_compared_on_one_log(tmp_path):
+    log = eval_outputs(
+        {"r": REFUSAL, "a": ANSWER, "u": UNSETTLED},
+        [refusal(), outcome()],
+        tmp_path,
+        metadata={id: {"label": "safe"} for id in "rau"},
+    )
+
+    def mild(request: Request) -> str:
+        refused = judged_response(request) == REFUSAL
+        return verdict_line(request, "direct_refusal" if refused else "direct_answer")
+
+    with (
+        ScriptedServer(lambda r: verdict_line(r, "indirect_refusal")) as one,
+        ScriptedServer(mild) as two,
+    ):
+        for server, name in ((one, "one"), (two, "two")):
+            done = inspect_score(
+                log,
+                *("--scorer", "or_eval/refusal", "-S", "fusion=judge", "--action", "append"),
+                *("--model-role", f"grader={server.role_option(name)}"),
+            )
+            assert done.returncode == 0, done.stderr
+            assert len(server.requests) == 3
+
+    judged = read_eval_log(log.location)
+    scores = {
+        s.id: {name: score.answer for name, score in s.scores.items()} for s in judged.samples
+    }
+    assert scores == {
+        "r": {
+            "refusal": "direct_refusal",
+            "outcome": None,
+            "refusal1": "indirect_refusal",
+            "refusal2": "direct_refusal",
+        },
+        "a": {
+            "refusal": "direct_answer",
+            "outcome": None,
+            "refusal1": "indirect_refusal",
+            "refusal2": "direct_answer",
+        },
+        "u": {
+            "refusal": None,
+            "outcome": None,
+            "refusal1": "indirect_refusal",
+            "refusal2": "direct_answer",
+        },
+    }
+    rates = {r.name: r.metrics["over_refusal_rate"].value for r in judged.results.scores}
+    assert rates == {"refusal": 0.5, "refusal1": 1.0, "refusal2": pytest.approx(1 / 3)}
+    judges = [
+        judged.samples[0].scores[name].metadata["stages"]["judge"]["votes"][0]["model"]
+        for name in ("refusal1", "refusal2")
+    ]
+    assert judges == ["openai-api/loopback/one", "openai-api/loopback/two"]
+    assert API_KEY not in judged.model_dump_json()
+
+
+def test_log_of_another_task(tmp_path):
+    log = eval_outputs({"r": REFUSAL, "a": ANSWER, "e": ""}, includes(), tmp_path)
+    done = inspect_score(log, "--scorer", "or_eval/refusal", "--action", "append", "--stream")
+    assert done.returncode == 0, done.stderr
+    scored = read_eval_log(log.location)
+    assert [list(sample.scores) for sample in scored.samples] == [["includes", "refusal"]] * 3
+    result = scored.results.scores[-1]
+    assert result.name == "refusal"
+    assert (result.scored_samples, result.unscored_samples) == (2, 1)
+    assert result.metrics["refusal_rate"].value == 0.5
+
+
+def test_judge_that_is_not_bound_is_one_clear_line(tmp_path):
+    log = eval_outputs({"r": REFUSAL}, refusal(), tmp_path)
+    done = inspect_score(
+        log, "--scorer", "or_eval/refusal", "-S", "fusion=both", "--action", "append"
+    )
+    assert done.returncode != 0
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "fusion=both needs a judge" in said
+    assert "--model-role grader=" in said
+    assert "Traceback" not in said
+    assert list(read_eval_log(log.location).samples[0].scores) == ["refusal"]
