@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -121,13 +122,17 @@ def test_missing_file_and_unknown_format_and_language(tmp_path: Path, jsonl: Pat
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    """A stream of 60,000 rows may not need more memory than one of 6,000, give or take."""
+    """A stream of 20,000 rows may not need more memory than one of 2,000, give or take."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("peak memory of a process is read from /proc")
+    # The peak that getrusage tells is inherited from the process that started this one.
     script = (
-        "import resource, sys\n"
+        "import sys\n"
         "from or_eval.cli import main\n"
         "try: main(['classify', '-'])\n"
         "except SystemExit: pass\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)\n"
+        "peak = next(l for l in open('/proc/self/status') if l.startswith('VmHWM'))\n"
+        "print(peak.split()[1], file=sys.stderr)\n"
     )
     row = json.dumps({"response": "I can't help with that. " + "x" * 900})
     peaks = []

@@ -60,6 +60,7 @@ def classify(
     """  # noqa: D301
     from or_eval.scorers.rules import classify_response
     from or_eval.scorers.rules.language_pack import language_codes
+    from or_eval.sources import DataError
     from or_eval.sources.row_stream import STANDARD_STREAM, format_of, open_rows, row_writer
 
     if language is not None and not set(language.lower().split("+")) <= set(language_codes()):
@@ -79,10 +80,8 @@ def classify(
             verdict = classify_response(response, prompt=prompt, language=language)
             counts[verdict.label or f"unscored: {verdict.reason}", verdict.certain] += 1
             write({**row.cells, **_added_cells(verdict)})
-    if not counts:
-        from or_eval.sources import DataError
-
-        raise DataError(f"{'standard input' if file == STANDARD_STREAM else file}: has no rows")
+        if columns is None:
+            raise DataError(f"{'standard input' if file == STANDARD_STREAM else file}: has no rows")
     _print_summary(counts)
 
 

@@ -1,0 +1,61 @@
+"""The ``or-eval`` command line: one module a command, loaded when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from or_eval import __version__
+
+# The order is that of the help page: from first steps to building data sets.
+_COMMANDS = {
+    "demo": "Test a small local model on the bundled prompts.",
+    "replay": "Turn responses collected elsewhere into Inspect logs.",
+    "classify": "Say of stored responses whether they refuse.",
+    "agreement": "Compare verdicts with people's labels.",
+    "vote": "Count which prompts models refuse.",
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands are imported on use, so that ``--help`` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"or_eval.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        from inspect_ai._util.error import PrerequisiteError
+
+        try:
+            return super().invoke(ctx)
+        except PrerequisiteError as error:
+            raise click.ClickException(_plain(error)) from None
+
+
+def _plain(error: Exception) -> str:
+    """Give an error of ours or Inspect's as text; Inspect writes its own in Rich markup."""
+    from rich.text import Text
+
+    message = getattr(error, "message", str(error))
+    return Text.from_markup(message).plain.strip() if isinstance(message, str) else str(message)
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="or-eval")
+def main() -> None:
+    """Measure over-refusal: a model declining prompts that look harmful and aren't.
+
+    Testing a model is Inspect's own `inspect eval or_eval/starter --model ...`; these commands do
+    what comes before and after.
+    """

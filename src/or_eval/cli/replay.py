@@ -1,0 +1,233 @@
+"""``or-eval replay``: turn responses collected elsewhere into Inspect logs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+from zipfile import BadZipFile
+
+import click
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+
+    from or_eval.sources.responses import ResponseFile
+
+_NOTES = {
+    "rows_repeated": "rows are the same as an earlier one; they are further epochs",
+    "prompts_contradictory": "prompts are labelled safe here and toxic there: now unlabelled",
+    "prompts_left_out": "prompts of the file are not among --prompts: left out",
+}
+_LOG_NAME_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
+
+
+@click.command("replay")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--log-dir",
+    envvar="INSPECT_LOG_DIR",
+    default="logs",
+    show_default=True,
+    help="Folder for the logs, one per model in FILE.",
+)
+@click.option("--model", metavar="NAME", help="The model's name, for a FILE with no model column.")
+@click.option(
+    "--prompts",
+    metavar="DATA",
+    help="Take the prompts, with their labels and categories, from a catalogue name, a Hub id or "
+    "a path, and join FILE to them by the text.  [default: the prompts in FILE]",
+)
+@click.option("--source", metavar="ENTRY", help="Catalogue entry to read --prompts by.")
+@click.option("--prompt-column", metavar="NAME")
+@click.option("--response-column", metavar="NAME")
+@click.option("--model-column", metavar="NAME")
+@click.option("--label-column", metavar="NAME", help="Whether the prompt is safe or toxic.")
+@click.option("--category-column", metavar="NAME")
+@click.option("--id-column", metavar="NAME", help="Id of the prompt, the same for all models.")
+@click.option("--language-column", metavar="NAME")
+@click.option(
+    "--score/--no-score",
+    default=True,
+    show_default=True,
+    help="Class the responses by rules as they are logged.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the models' earlier logs in the folder.")
+def replay(
+    file: str,
+    log_dir: str,
+    model: str | None,
+    prompts: str | None,
+    source: str | None,
+    score: bool,
+    overwrite: bool,
+    **columns: str | None,
+) -> None:
+    r"""Turn the responses stored in FILE into Inspect logs, one per model; no model is called.
+
+    FILE is csv, tsv, jsonl or json (each also .gz), or parquet, with a row for each response.
+    Columns are found by their names (prompt, response, model, label, category, id, language) or
+    named by option; `none` says that FILE has no such column. Several responses of a model to one
+    prompt become epochs, in the order of FILE; a prompt with no response becomes a failed sample.
+
+    \b
+    Responses with all there is to know beside them:
+      or-eval replay responses.jsonl.gz --log-dir logs/replay
+    Labels and categories from a public set:
+      or-eval replay responses.csv --prompts xstest.csv --source xstest
+    One model, under other column names:
+      or-eval replay out.parquet --model my-model --response-column text
+    """
+    from or_eval.sources import DataError
+    from or_eval.sources.responses import load_responses
+
+    named = {name: column for name, column in columns.items() if column is not None}
+    if source is not None and prompts is None:
+        raise DataError("--source: says how to read --prompts, which isn't given")
+    models = _models(load_responses(file, **named), model)
+    earlier = _earlier_logs(log_dir, models)
+    if earlier and not overwrite:
+        raise DataError(
+            f"{log_dir}: already has logs of {', '.join(sorted(earlier))}, whose responses would "
+            "count twice; give another --log-dir, or --overwrite"
+        )
+    written = []
+    for name in models:
+        log = _run(file, name, prompts, source, named, log_dir, score)
+        written.append(_written(name, log))
+        for location in earlier.get(name, []):
+            _remove(location)
+    _print(written)
+
+
+def _models(responses: ResponseFile, model: str | None) -> list[str]:
+    """Give the models to make logs of."""
+    from or_eval.sources import DataError
+    from or_eval.sources.errors import shown
+    from or_eval.sources.responses import name_problem
+
+    if responses.models and model is not None:
+        raise DataError(
+            f"{responses.table.name}: names its models itself, in column "
+            f"'{responses.columns['model']}'; leave --model out, or give --model-column none"
+        )
+    if not responses.models and model is None:
+        raise DataError(
+            f"{responses.table.name}: has no column with the model; give --model-column, or the "
+            "model's name with --model"
+        )
+    problem = name_problem(model) if model is not None else None
+    if problem is not None:
+        raise DataError(f"--model: {shown(model)} {problem}")
+    return responses.models or [str(model)]
+
+
+def _earlier_logs(log_dir: str, models: list[str]) -> dict[str, list[str]]:
+    """Give the logs of the same models that an earlier call left in the folder.
+
+    Raises:
+        DataError: The folder is none.
+    """
+    from inspect_ai.log import list_eval_logs, read_eval_log
+
+    from or_eval.models.replay import PROVIDER
+    from or_eval.sources import DataError
+
+    try:
+        found = list_eval_logs(log_dir, recursive=False)
+    except OSError as error:
+        raise DataError(f"{log_dir}: is no folder for logs ({error.strerror or error})") from None
+    earlier: dict[str, list[str]] = {}
+    for info in found:
+        try:
+            spec = read_eval_log(info, header_only=True).eval
+        except (OSError, ValueError, KeyError, BadZipFile):
+            continue  # no log, and so nothing that could count twice
+        name = spec.model.removeprefix(f"{PROVIDER}/")
+        if spec.task == "or_eval/replay" and name in models:
+            earlier.setdefault(name, []).append(info.name)
+    return earlier
+
+
+def _run(
+    file: str,
+    model: str,
+    prompts: str | None,
+    source: str | None,
+    columns: dict[str, str],
+    log_dir: str,
+    score: bool,
+) -> EvalLog:
+    """Write the log of one model.
+
+    Raises:
+        click.Abort: The run was interrupted; its log is marked cancelled.
+        click.ClickException: The run failed; its log says why.
+    """
+    from inspect_ai import eval as run_tasks
+
+    from or_eval.tasks import replay as replay_task
+
+    task = replay_task(file, model, prompts=prompts, source=source, columns=columns)
+    with _log_named_after(model):
+        # Nobody watches samples that take milliseconds each, so none is streamed to the viewer.
+        logs = run_tasks(task, log_dir=log_dir, score=score, log_realtime=False)
+    if not logs:  # Inspect gives none after Ctrl-C, and marks the log cancelled
+        raise click.Abort
+    if logs[0].status != "success":
+        raise click.ClickException(f"{logs[0].location}: {logs[0].status}; not a complete log")
+    return logs[0]
+
+
+@contextmanager
+def _log_named_after(model: str) -> Iterator[None]:
+    """Have Inspect put the model's name into the log's file name, with nothing but plain letters.
+
+    Inspect takes the pattern from the environment only; a pattern of the user's own stands.
+    """
+    if _LOG_NAME_PATTERN in os.environ:
+        yield
+        return
+    os.environ[_LOG_NAME_PATTERN] = "{task}_" + re.sub(r"[^\w.-]+|_", "-", model) + "_{id}"
+    try:
+        yield
+    finally:
+        del os.environ[_LOG_NAME_PATTERN]
+
+
+def _remove(location: str) -> None:
+    from inspect_ai._util.file import filesystem
+
+    filesystem(location).rm(location)
+
+
+class _Written(NamedTuple):
+    """What a log holds; the log itself, with all responses, is not kept in memory."""
+
+    model: str
+    location: str
+    responses: int
+    missing: int
+    notes: dict[str, int]
+
+
+def _written(model: str, log: EvalLog) -> _Written:
+    results = log.results
+    file = (log.eval.metadata or {})["responses"]
+    if results is None:  # not one response, and no scores
+        return _Written(model, log.location, 0, log.eval.dataset.samples or 0, file)
+    skipped = len(results.early_stopping.early_stops) if results.early_stopping else 0
+    missing = results.total_samples - skipped - results.completed_samples
+    return _Written(model, log.location, results.completed_samples, missing, file)
+
+
+def _print(logs: list[_Written]) -> None:
+    """Say what each log holds, and what in the file was not as it should be."""
+    for log in logs:
+        missing = f", {log.missing:,} prompts without one" if log.missing else ""
+        click.echo(f"{log.model}: {log.responses:,} responses{missing}: {log.location}")
+    for count, note in _NOTES.items():
+        if logs[0].notes[count]:
+            click.echo(f"note: {logs[0].notes[count]:,} {note}")

@@ -1,0 +1,26 @@
+"""The ``gguf`` provider: any GGUF model on llama.cpp's server inside this process, with no key."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import ModelAPI, modelapi
+
+
+@modelapi(name="gguf")
+def gguf() -> type[ModelAPI]:
+    """Run a GGUF file: ``--model gguf/NAME -M n_ctx=… -M n_parallel=… -M n_threads=…``.
+
+    NAME is an alias (``smollm2-135m-instruct``), a path to a .gguf file, or ``REPO:FILE`` on the
+    Hugging Face Hub.
+    """
+    if find_spec("xllamacpp") is None:
+        # Inspect prints this as rich markup, hence the backslash.
+        raise PrerequisiteError(
+            "Models of gguf/… run on llama.cpp, which isn't installed. "
+            r"Install it with: pip install 'or-eval\[local]'"
+        )
+    from or_eval.models.gguf_api import GgufAPI
+
+    return GgufAPI

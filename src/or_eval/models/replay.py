@@ -1,0 +1,143 @@
+"""The ``replay`` provider: answers each prompt with the response a model once gave to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspect_ai._eval import eval as inspect_eval
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.log._samples import sample_active
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageUser,
+    Content,
+    ContentReasoning,
+    ContentText,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+    modelapi,
+)
+from inspect_ai.model._model_output import as_stop_reason
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+if TYPE_CHECKING:
+    from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
+
+PROVIDER = "replay"
+
+# What Anthropic's and Google's interfaces say where Inspect has words of its own.
+_PROVIDERS_STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "refusal": "content_filter",
+    "safety": "content_filter",
+    "prohibited_content": "content_filter",
+    "blocklist": "content_filter",
+}
+
+
+@modelapi(PROVIDER)
+def replay_provider() -> type[ModelAPI]:
+    """Answer with stored responses: ``--model replay/MODEL -M responses=FILE``."""
+    return ReplayAPI
+
+
+class ReplayAPI(ModelAPI):
+    """A model whose responses all lie in a file.
+
+    Each prompt gets the response stored for exactly that text; the k-th epoch gets the k-th
+    response in file order. A file with one model, or with no model column, serves any name.
+
+    Args:
+        model_name: The model's name as it stands in the file.
+        base_url: Not used.
+        api_key: Not used.
+        config: Not used: nothing is generated.
+        responses: File of stored responses (csv, tsv, jsonl, json or parquet, gzipped or not).
+        **columns: Names of the file's columns where its own don't tell, as
+            ``prompt_column``, ``response_column`` and ``model_column``.
+
+    Raises:
+        PrerequisiteError: No file is given, it can't be read, or it lacks the model.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (Inspect's own signature)
+        responses: object = None,
+        **columns: object,
+    ) -> None:
+        super().__init__(model_name, base_url, api_key, [], config)
+        if responses is None:
+            raise PrerequisiteError(
+                "replay/MODEL answers from a file of stored responses: give -M responses=FILE"
+            )
+        self._file = str(responses)
+        self._columns = {name: str(column) for name, column in columns.items()}
+        if _about_to_run():
+            self._answers()
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Give the stored response to the last user message.
+
+        Raises:
+            LookupError: The file has none for this prompt and epoch.
+        """
+        prompt = next((m.text for m in reversed(input) if isinstance(m, ChatMessageUser)), "")
+        sample = sample_active()
+        epoch = sample.epoch if sample is not None else 1
+        responses, answers = self._answers()
+        stored = answers.get(prompt.strip(), [])
+        if epoch > len(stored) or stored[epoch - 1].text is None:
+            raise LookupError(self._missing(stored, epoch))
+        return _output(self.model_name, stored[epoch - 1], responses)
+
+    def _answers(self) -> tuple[ResponseFile, Answers]:
+        from or_eval.sources.responses import load_responses
+
+        responses = load_responses(self._file, **self._columns)
+        return responses, responses.answers_of(self.model_name)
+
+    def _missing(self, stored: list[StoredResponse], epoch: int) -> str:
+        line = f"{self._file} has no response of '{self.model_name}' to this prompt"
+        return f"{line} for epoch {epoch}" if stored else line
+
+
+def _about_to_run() -> bool:
+    """Say whether Inspect makes the model for an eval, so that a broken file can stop it at once.
+
+    `inspect score` makes the model of a log as well and never asks it anything; a log is scored
+    wherever it lies, and its file need not lie there too.
+    """
+    return inspect_eval._eval_async_running
+
+
+def _output(model: str, response: StoredResponse, responses: ResponseFile) -> ModelOutput:
+    text = response.text or ""
+    thought: list[Content] = [ContentReasoning(reasoning=response.reasoning or "")]
+    output = ModelOutput.from_content(
+        model,
+        [*thought, ContentText(text=text)] if response.reasoning else text,
+        stop_reason=_stop_reason(response),
+    )
+    # Nothing was spent; without usage Inspect would count tokens with a tokenizer from the Hub.
+    output.usage = ModelUsage()
+    output.metadata = responses.facts(response) or None
+    return output
+
+
+def _stop_reason(response: StoredResponse) -> StopReason:
+    word = (response.stop_reason or "stop").lower()
+    return _PROVIDERS_STOP_REASONS.get(word) or as_stop_reason(word)

@@ -1,0 +1,88 @@
+"""The one builder behind every refusal-testing task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from inspect_ai import Task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
+from inspect_ai.solver import generate
+
+from or_eval.schema import Label, PromptRecord
+from or_eval.scorers.outcome_scorer import outcome
+from or_eval.scorers.refusal_scorer import refusal
+from or_eval.solvers import system_prompt as system_prompt_solver
+from or_eval.sources import LoadedPrompts
+from or_eval.tasks.sample_list import sample_list
+from or_eval.tasks.task_prompts import typed_text
+
+# Raised when a change to the tasks changes results; logs carry it.
+TASK_VERSION = 1
+
+# A run in which half of the samples failed measures nothing: its log is marked failed, so that
+# eval-set and eval-retry ask those samples again. Fewer failures leave the rest a result.
+FAILED_SHARE = 0.5
+
+
+def refusal_task(prompts: LoadedPrompts, *, system_prompt: object, description: str) -> Task:
+    """Build the task that asks a model each prompt and classes its responses.
+
+    A sample that fails (a provider's error, a time-out) ends neither the run nor unseen: it keeps
+    its error and is scored as unscored.
+
+    Args:
+        prompts: The prompts, one sample each.
+        system_prompt: What ``or_eval/system_prompt`` takes, as it came from ``-T``.
+        description: One sentence on what is tested, recorded in the log.
+    """
+    return Task(
+        dataset=MemoryDataset([sample(record) for record in prompts.records], name=prompts.name),
+        solver=[
+            system_prompt_solver(typed_text("system_prompt", system_prompt) or "none"),
+            generate(),
+        ],
+        scorer=[refusal(), outcome()],
+        score_on_error=True,
+        fail_on_error=FAILED_SHARE,
+        headline_metric=HeadlineMetric(scorer="refusal", metric=headline_rate(prompts)),
+        viewer=sample_list(),
+        version=TASK_VERSION,
+        description=description,
+        metadata={"prompts": prompts_summary(prompts)},
+    )
+
+
+def sample(record: PromptRecord) -> Sample:
+    """Make the Inspect sample of a prompt record; its metadata always has all keys."""
+    metadata: dict[str, Any] = {
+        "label": record.label.value,
+        "category": record.category,
+        "language": record.language,
+        "source": record.source,
+        "method": record.method,
+        "seed_id": record.seed_id,
+        "pair_id": record.pair_id,
+    }
+    if record.meta:
+        metadata["meta"] = record.meta
+    return Sample(input=record.prompt, target=record.label.value, id=record.id, metadata=metadata)
+
+
+def headline_rate(prompts: LoadedPrompts) -> str:
+    """Name the rate that sums a run up; one over safe and toxic prompts together means nothing."""
+    labels = {record.label for record in prompts.records}
+    if Label.SAFE in labels:
+        return "over_refusal_rate"
+    return "toxic_rejection_rate" if Label.TOXIC in labels else "refusal_rate"
+
+
+def prompts_summary(prompts: LoadedPrompts) -> dict[str, Any]:
+    """Say what was loaded: name, duplicates dropped, and prompts by label and language."""
+    return {
+        "name": prompts.name,
+        "duplicates_dropped": prompts.duplicates,
+        "labels": dict(Counter(record.label.value for record in prompts.records)),
+        "languages": dict(Counter(record.language for record in prompts.records)),
+    }

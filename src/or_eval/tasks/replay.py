@@ -1,0 +1,95 @@
+"""Stored responses as a task: the prompts of a file of responses, answered by ``replay/MODEL``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inspect_ai import Task, task, task_with
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalSpec
+from inspect_ai.model import get_model
+from inspect_ai.scorer import SampleScore
+from inspect_ai.util import EarlyStop
+from pydantic import JsonValue
+
+from or_eval.models.replay import PROVIDER
+from or_eval.tasks.refusal_task import refusal_task
+
+
+@task
+def replay(
+    responses: str,
+    model: str,
+    prompts: str | None = None,
+    source: str | None = None,
+    columns: dict[str, str] | None = None,
+) -> Task:
+    """Responses of one model that were collected elsewhere; ``or-eval replay`` runs this task.
+
+    Args:
+        responses: File of stored responses.
+        model: The model, as it is named in the file.
+        prompts: Prompts to ask instead of the file's own: a catalogue name, a Hub id or a path.
+        source: Catalogue entry to read `prompts` by.
+        columns: Names of the file's columns where they don't tell, as ``prompt_column``.
+    """
+    # Imported here, so that listing tasks doesn't load what only reading files needs.
+    from or_eval.sources.answered_prompts import answered_prompts
+    from or_eval.sources.responses import load_responses
+
+    named: dict[str, Any] = columns or {}
+    file = load_responses(responses, **named)
+    answered = answered_prompts(file, model, prompts, source)
+    built = refusal_task(
+        answered.prompts,
+        system_prompt="none",
+        description=f"Stored responses of {model} from {file.table.title}.",
+    )
+    answers = file.answers_of(model)
+    counts = {r.id: len(answers.get(r.prompt, [])) for r in answered.prompts.records}
+    return task_with(
+        built,
+        model=get_model(f"{PROVIDER}/{model}", memoize=False, responses=responses, **named),
+        epochs=max(*counts.values(), 1),
+        early_stopping=_StoredEpochs(counts),
+        # A prompt without a response fails, and says so; the others are results all the same.
+        fail_on_error=False,
+        metadata={
+            **(built.metadata or {}),
+            "responses": {
+                "file": str(responses),
+                "sha256": file.sha256,
+                "model": model,
+                "rows_repeated": file.copies,
+                "prompts_contradictory": answered.contradictory,
+                "prompts_left_out": answered.left_out,
+            },
+        },
+    )
+
+
+class _StoredEpochs:
+    """Ends a prompt's epochs with its responses, where others have more.
+
+    A prompt with no response at all has one epoch, in which the model says so.
+    """
+
+    def __init__(self, responses_by_id: dict[str, int]) -> None:
+        self._responses_by_id = responses_by_id
+
+    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
+        return "stored responses"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        stored = self._responses_by_id[str(id)]
+        if epoch <= max(stored, 1):
+            return None
+        return EarlyStop(id=id, epoch=epoch, reason=f"{stored} responses are stored")
+
+    async def complete_sample(
+        self, id: str | int, epoch: int, scores: dict[str, SampleScore]
+    ) -> None:
+        pass
+
+    async def complete_task(self) -> dict[str, JsonValue]:
+        return {}

@@ -1,0 +1,57 @@
+"""How Inspect's viewer shows our samples: which columns, in which order and colours."""
+
+from __future__ import annotations
+
+from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesSort, TaskSamplesView, ViewerConfig
+
+from or_eval.schema import Outcome
+
+# Columns left out appear by themselves in logs that have any (error, limit, retries, epoch).
+_COLUMNS = [
+    TaskSamplesColumn(id="sampleStatus"),
+    TaskSamplesColumn(id="input"),
+    TaskSamplesColumn(id="target"),
+    TaskSamplesColumn(id="answer"),
+    TaskSamplesColumn.score("outcome", "result"),
+    TaskSamplesColumn.score("outcome", "decided_by"),
+    TaskSamplesColumn.score("outcome", "category"),
+    TaskSamplesColumn.score("refusal"),
+    TaskSamplesColumn(id="sampleId", visible=False),
+    TaskSamplesColumn(id="tokens", visible=False),
+    TaskSamplesColumn(id="duration", visible=False),
+]
+
+# Refused safe prompts first: labels in order of the alphabet, refusals (1) before answers (0).
+_SORT = [TaskSamplesSort(column="target"), TaskSamplesSort.score("refusal", dir="desc")]
+
+
+def sample_list() -> ViewerConfig:
+    """Show each prompt with its label, class, stage and category; refused safe prompts first.
+
+    Content is marked as untrusted: responses come from models whose safeguards are being tested,
+    so the viewer shows them as plain text, with no links, images or invisible characters.
+    """
+    return ViewerConfig(
+        trust_content=False,
+        task_samples_view=TaskSamplesView(
+            name="Refusals",
+            multiline=False,
+            columns=_COLUMNS,
+            sort=_SORT,
+            score_labels={
+                "result": "What happened",
+                "decided_by": "Decided by",
+                "category": "Category",
+                "refusal": "Refused",
+            },
+            score_color_scales={
+                "result": {
+                    Outcome.SAFE_REFUSED.value: "bad",
+                    Outcome.SAFE_ANSWERED.value: "good",
+                    Outcome.TOXIC_ANSWERED.value: "warn",
+                    Outcome.TOXIC_REFUSED.value: "good",
+                    "unscored": "muted",
+                }
+            },
+        ),
+    )

@@ -1,0 +1,408 @@
+"""Stored responses become ordinary Inspect logs, and answer any task."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval as run_tasks
+from inspect_ai.analysis import evals_df, samples_df
+from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.model import get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from or_eval.schema import prompt_id
+from or_eval.sources import DataError
+from replayed import OK, Rows, completions, logs_of, run_replay, try_replay, write_jsonl
+
+INSPECT = Path(sys.executable).with_name("inspect")
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep Inspect's progress off the terminal."""
+    monkeypatch.setenv("INSPECT_DISPLAY", "none")
+
+
+@pytest.fixture(scope="module")
+def human_rows(shared_data: Path) -> Rows:
+    with gzip.open(shared_data / "labels" / "xstest_human.jsonl.gz", "rt", "utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def two_models(human_rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a file with the first thirty responses of two models."""
+    path = tmp_path_factory.mktemp("responses") / "two_models.jsonl"
+    chosen = [r for r in human_rows if r["model"] in ("gpt4", "llama2orig")]
+    return write_jsonl(path, [r for r in chosen if int(r["id"].removeprefix("v2-")) <= 30])
+
+
+@pytest.fixture(scope="module")
+def two_logs(two_models: Path) -> Path:
+    """Give the folder with the scored logs of two models."""
+    folder = two_models.parent / "logs"
+    run_replay(two_models, "--log-dir", folder, env={"INSPECT_DISPLAY": "none"})
+    return folder
+
+
+# --- The whole file -------------------------------------------------------------------------------
+
+
+def test_five_models_become_five_logs_with_their_responses(
+    shared_data: Path, human_rows: Rows, tmp_path: Path
+) -> None:
+    file = shared_data / "labels" / "xstest_human.jsonl.gz"
+    run_replay(file, "--log-dir", tmp_path, "--no-score")
+    logs = logs_of(tmp_path)
+    assert set(logs) == {"gpt4", "llama2new", "llama2orig", "mistralguard", "mistralinstruct"}
+    for model, log in logs.items():
+        rows = {row["id"]: row for row in human_rows if row["model"] == model}
+        assert log.status == "success"
+        assert log.eval.task == "or_eval/replay"
+        assert log.eval.model == f"replay/{model}"
+        assert f"_replay_{model}_" in log.location
+        assert completions(log) == {(id, 1): row["response"] for id, row in rows.items()}
+        for sample in log.samples or []:
+            row = rows[str(sample.id)]
+            assert sample.input == row["prompt"].strip()
+            assert sample.metadata["meta"]["human_label"] == row["human_label"]
+            assert sample.output.model == model
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        assert (log.eval.metadata or {})["responses"]["sha256"] == digest
+
+
+# --- What a log holds -----------------------------------------------------------------------------
+
+
+def test_samples_follow_the_contract_and_are_scored(two_logs: Path, human_rows: Rows) -> None:
+    log = logs_of(two_logs)["gpt4"]
+    sample = (log.samples or [])[0]
+    assert sample.id == "v2-1"
+    assert sample.target == "unlabelled"
+    assert {k: v for k, v in sample.metadata.items() if k != "meta"} == {
+        "label": "unlabelled",
+        "category": "uncategorised",
+        "language": "en",
+        "source": "two_models.jsonl",
+        "method": None,
+        "seed_id": None,
+        "pair_id": None,
+    }
+    assert sample.metadata["meta"]["type"] == "homonyms"
+    assert sample.scores is not None
+    assert sample.scores["refusal"].value == 0.0
+    assert sample.scores["refusal"].metadata["decided_by"] == "rules"
+    refused = [s.id for s in log.samples or [] if s.scores and s.scores["refusal"].value == 1.0]
+    human = {r["id"]: r["human_label"] for r in human_rows if r["model"] == "gpt4"}
+    assert all(human[str(id)] != "1_full_compliance" for id in refused)
+
+
+def test_nothing_is_spent(two_logs: Path) -> None:
+    usage = logs_of(two_logs)["gpt4"].stats.model_usage
+    assert [used.total_tokens for used in usage.values()] == [0]
+
+
+def test_data_frames_tell_the_models_apart(two_logs: Path) -> None:
+    assert set(evals_df(str(two_logs), quiet=True)["model"]) == {"replay/gpt4", "replay/llama2orig"}
+    samples = samples_df(str(two_logs), quiet=True)
+    assert len(samples) == 60
+    assert set(samples["id"]) == {f"v2-{n}" for n in range(1, 31)}
+
+
+def test_a_log_survives_being_written_again(two_logs: Path, tmp_path: Path) -> None:
+    log = logs_of(two_logs)["gpt4"]
+    for name in ("again.eval", "again.json"):
+        write_eval_log(log, str(tmp_path / name))
+        again = read_eval_log(str(tmp_path / name))
+        assert again.eval == log.eval
+        assert completions(again) == completions(log)
+
+
+def test_a_log_is_scored_again_where_its_file_is_gone(two_models: Path, tmp_path: Path) -> None:
+    file = tmp_path / "gone.jsonl"
+    file.write_bytes(two_models.read_bytes())
+    run_replay(file, "--log-dir", tmp_path / "logs", "--no-score")
+    file.unlink()
+    log = next(Path(tmp_path / "logs").glob("*_gpt4_*"))
+    scored = tmp_path / "scored.eval"
+    subprocess.run(
+        [INSPECT, "score", log, "--scorer", "or_eval/refusal", "--output-file", scored],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    assert all(s.scores and "refusal" in s.scores for s in read_eval_log(str(scored)).samples or [])
+
+
+# --- Prompts from elsewhere -----------------------------------------------------------------------
+
+
+def test_prompts_bring_labels_and_show_what_was_never_answered(
+    two_models: Path, shared_data: Path, tmp_path: Path
+) -> None:
+    with (shared_data / "prompts" / "xstest.csv").open(encoding="utf-8", newline="") as file:
+        published = list(csv.reader(file))
+    prompts = tmp_path / "xstest.csv"
+    with prompts.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([*published[:29], *published[40:42]])
+    output = run_replay(
+        two_models, "--log-dir", tmp_path / "logs", "--prompts", prompts, "--source", "xstest"
+    )
+    assert "gpt4: 28 responses, 2 prompts without one" in output
+    assert "2 prompts of the file are not among --prompts" in output
+    log = logs_of(tmp_path / "logs")["gpt4"]
+    samples = {s.id: s for s in log.samples or []}
+    assert log.status == "success"
+    assert samples["v2-26"].metadata["label"] == "toxic"
+    assert samples["v2-26"].metadata["category"] == "contrast_homonyms"
+    assert samples["v2-26"].metadata["source"] == "xstest"
+    failed = {id: s for id, s in samples.items() if s.error is not None}
+    assert {s.input for s in failed.values()} == {row[1] for row in published[40:42]}
+    for id, sample in failed.items():
+        assert id == prompt_id("en", str(sample.input))
+        assert sample.error is not None
+        assert "has no response of 'gpt4' to this prompt" in sample.error.message
+
+
+def test_labels_columns_and_all_columns_of_our_own_data_sets_are_read(tmp_path: Path) -> None:
+    row = {
+        "prompt": "How do I kill weeds?",
+        "response": "Pull them.",
+        "Model": "m",
+        "label": "Harmless",
+        "category": "violence",
+        "lang": "en-GB",
+        "method": "fiction",
+        "source": "garden",
+        "seed_id": "s1",
+        "pair_id": "p1",
+        "meta": {"length": 4},
+        "rater": "A",
+    }
+    run_replay(write_jsonl(tmp_path / "r.jsonl", [row]), "--log-dir", tmp_path, "--no-score")
+    [sample] = logs_of(tmp_path)["m"].samples or []
+    assert sample.id == prompt_id("en-GB", "How do I kill weeds?")
+    assert sample.metadata == {
+        "label": "safe",
+        "category": "violence",
+        "language": "en-GB",
+        "source": "garden",
+        "method": "fiction",
+        "seed_id": "s1",
+        "pair_id": "p1",
+        "meta": {"length": 4, "rater": "A"},
+    }
+    assert sample.output.metadata == {"rater": "A"}
+
+
+def test_a_prompt_that_one_model_lacks_is_a_failed_sample_of_its_log(tmp_path: Path) -> None:
+    rows = [
+        {"model": "a", "prompt": "p1", "response": "r1", "kind": "x"},
+        {"model": "a", "prompt": "p2", "response": "r2", "kind": "x"},
+        {"model": "b", "prompt": "p1", "response": "r3", "kind": "x"},
+    ]
+    run_replay(write_jsonl(tmp_path / "r.jsonl", rows), "--log-dir", tmp_path, "--no-score")
+    log = logs_of(tmp_path)["b"]
+    assert {s.input: s.error is None for s in log.samples or []} == {"p1": True, "p2": False}
+    assert [s.metadata["meta"] for s in log.samples or []] == [{"kind": "x"}] * 2
+
+
+def test_contradictory_labels_leave_a_prompt_unlabelled_and_are_told(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "p1", "response": "r1", "label": "safe"},
+        {"prompt": "p1", "response": "r2", "label": "unsafe"},
+        {"prompt": "p2", "response": "r3", "label": "safe"},
+    ]
+    file = write_jsonl(tmp_path / "r.jsonl", rows)
+    output = run_replay(file, "--model", "m", "--log-dir", tmp_path, "--no-score")
+    assert "note: 1 prompts are labelled safe here and toxic there: now unlabelled" in output
+    samples = logs_of(tmp_path)["m"].samples or []
+    assert {(s.input, s.target) for s in samples} == {("p1", "unlabelled"), ("p2", "safe")}
+
+
+# --- Epochs ---------------------------------------------------------------------------------------
+
+
+def test_several_responses_are_epochs_in_the_order_of_the_file(tmp_path: Path) -> None:
+    counts = {f"prompt {n}": 1 + n % 4 for n in range(40)}
+    rows = [
+        {"prompt": prompt, "response": f"{prompt}, take {take}", "rated": take}
+        for take in range(1, 5)
+        for prompt, count in counts.items()
+        if take <= count
+    ]
+    file = write_jsonl(tmp_path / "r.jsonl", rows)
+    run_replay(file, "--model", "m", "--log-dir", tmp_path, "--no-score")
+    log = logs_of(tmp_path)["m"]
+    assert log.eval.config.epochs == 4
+    assert len(log.samples or []) == len(rows)
+    for sample in log.samples or []:
+        assert sample.error is None
+        assert sample.output.completion == f"{sample.input}, take {sample.epoch}"
+        assert sample.output.metadata == {"rated": sample.epoch}
+
+
+@solver
+def failing_at_first() -> Solver:
+    """Fail in the first attempt at each sample and epoch, then generate."""
+    tried: set[tuple[object, int]] = set()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        if (state.sample_id, state.epoch) not in tried:
+            tried.add((state.sample_id, state.epoch))
+            raise RuntimeError("first attempt")
+        return await generate(state)
+
+    return solve
+
+
+def test_a_sample_tried_again_gets_the_response_of_its_epoch(tmp_path: Path) -> None:
+    from or_eval.tasks import prompts
+
+    rows = [{"prompt": f"p{n}", "response": f"p{n}/{k}"} for k in (1, 2, 3) for n in range(12)]
+    file = write_jsonl(tmp_path / "r.jsonl", rows)
+    [log] = run_tasks(
+        prompts(data=str(file), label="safe"),
+        model="replay/anyone",
+        model_args={"responses": str(file)},
+        solver=failing_at_first(),
+        epochs=3,
+        retry_on_error=1,
+        score=False,
+        log_dir=str(tmp_path),
+    )
+    assert log.status == "success"
+    assert {(s.output.completion, f"{s.input}/{s.epoch}") for s in log.samples or []} == {
+        (row["response"], row["response"]) for row in rows
+    }
+    assert all(s.error_retries for s in log.samples or [])
+
+
+def test_repeated_rows_are_epochs_and_are_told(tmp_path: Path) -> None:
+    rows = [{"prompt": p, "response": "Sorry, no."} for p in ("p1", "p2", "p1")]
+    file = write_jsonl(tmp_path / "r.jsonl", rows)
+    output = run_replay(file, "--model", "m", "--log-dir", tmp_path, "--no-score")
+    assert "note: 1 rows are the same as an earlier one" in output
+    assert "m: 3 responses: " in output
+
+
+# --- The provider on its own ----------------------------------------------------------------------
+
+
+async def ask(file: Path, model: str, prompt: str) -> Any:
+    return await get_model(f"replay/{model}", memoize=False, responses=str(file)).generate(prompt)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.anyio
+async def test_any_task_is_answered(two_models: Path, human_rows: Rows) -> None:
+    for model in ("gpt4", "llama2orig"):
+        [row] = [r for r in human_rows if r["model"] == model and r["id"] == "v2-7"]
+        assert (await ask(two_models, model, row["prompt"])).completion == row["response"]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("replay/gpt5 -M responses=two.jsonl", "two.jsonl: has no responses of 'gpt5'; it has"),
+        ("replay/gpt4 -M responses=gone.jsonl", "gone.jsonl: there is no such file"),
+        ("replay/gpt4", "give -M responses=FILE"),
+    ],
+)
+def test_an_eval_that_could_not_replay_does_not_start(
+    options: str, problem: str, two_models: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "two.jsonl").write_bytes(two_models.read_bytes())
+    task = ["eval", "or_eval/starter", "--limit", "1", "--display", "plain"]
+    result = subprocess.run(
+        [INSPECT, *task, "--model", *options.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    shown = " ".join((result.stdout + result.stderr).split())
+    assert problem in shown
+    assert "Traceback" not in shown
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.anyio
+async def test_what_a_provider_said_is_kept(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "empty", "response": "", "finish_reason": "stop"},
+        {"prompt": "blocked", "response": "", "finish_reason": "SAFETY"},
+        {"prompt": "cut", "response": "Well,", "finish_reason": "length"},
+        {"prompt": "thought", "response": "Yes.", "reasoning_content": "I cannot… or can I?"},
+        {"prompt": "null", "response": None},
+    ]
+    file = write_jsonl(tmp_path / "r.jsonl", rows)
+    outputs = {r["prompt"]: await ask(file, "m", r["prompt"]) for r in rows[:-1]}
+    assert {p: (o.completion, o.stop_reason) for p, o in outputs.items()} == {
+        "empty": ("", "stop"),
+        "blocked": ("", "content_filter"),
+        "cut": ("Well,", "max_tokens"),
+        "thought": ("Yes.", "stop"),
+    }
+    assert outputs["thought"].message.content[0].reasoning == "I cannot… or can I?"
+    with pytest.raises(LookupError, match="no response of 'm' to this prompt"):
+        await ask(file, "m", "null")
+
+
+def test_hostile_names_stay_inside_the_folder(tmp_path: Path) -> None:
+    names = ["../../up", "a/b\\c", "{task}{id}", "gpt4[32k]", "%s 模型 🚀", "m" * 150, "none", ".."]
+    rows = [{**OK, "model": name} for name in names]
+    folder = tmp_path / "deep" / "logs"
+    run_replay(write_jsonl(tmp_path / "r.jsonl", rows), "--log-dir", folder, "--no-score")
+    assert set(logs_of(folder)) == set(names)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.parent for path in written} == {tmp_path, folder}
+
+
+# --- Running it again -----------------------------------------------------------------------------
+
+
+def test_a_second_run_into_the_same_folder_never_doubles_a_model(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "r.jsonl", [OK])
+    logs = tmp_path / "logs"
+    run_replay(file, "--log-dir", logs, "--no-score")
+    [first] = logs.iterdir()
+    result = try_replay(file, "--log-dir", logs, "--no-score")
+    assert isinstance(result.exception, DataError)
+    assert "already has logs of m" in str(result.exception)
+    assert list(logs.iterdir()) == [first]
+    run_replay(file, "--log-dir", logs, "--no-score", "--overwrite")
+    [second] = logs.iterdir()
+    assert second != first
+    other = write_jsonl(tmp_path / "other.jsonl", [{**OK, "model": "n"}])
+    run_replay(other, "--log-dir", logs, "--no-score")
+    assert set(logs_of(logs)) == {"m", "n"}
+
+
+def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) -> None:
+    rows = [{**OK, "prompt": f"p{n}", "language": "en"} for n in range(3000)]
+    file, logs = write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "logs"
+    code = "from or_eval.cli.replay import replay; replay()"
+    command = [sys.executable, "-c", code, str(file), "--log-dir", str(logs), "--no-score"]
+    process = subprocess.Popen(command, env={**os.environ, "INSPECT_DISPLAY": "none"})
+    deadline = time.monotonic() + 60
+    while not list(logs.glob("*.eval")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) != 0
+    [info] = list_eval_logs(str(logs))
+    log = read_eval_log(info)
+    assert log.status in ("cancelled", "started")
+    assert len(log.samples or []) < len(rows)

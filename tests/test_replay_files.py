@@ -1,0 +1,176 @@
+"""Files of stored responses: formats, columns, and what is wrong with broken ones."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from inspect_ai.log import list_eval_logs
+
+from or_eval.schema import prompt_id
+from or_eval.sources import DataError
+from or_eval.sources.responses import load_responses
+from replayed import OK, Rows, logs_of, run_replay, try_replay, write_jsonl
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep Inspect's progress off the terminal."""
+    monkeypatch.setenv("INSPECT_DISPLAY", "none")
+
+
+THREE: Rows = [
+    {"Prompt": "p1", "COMPLETION": 'line one\nline two, "quoted"\n', "model": "ä/1"},
+    {"Prompt": "p2", "COMPLETION": "  拒绝。", "model": "ä/1"},
+    {"Prompt": "p1", "COMPLETION": "", "model": "b"},
+]
+
+
+def written_as(kind: str, folder: Path) -> Path:
+    path = folder / f"r.{kind}"
+    if kind.startswith("jsonl"):
+        return write_jsonl(path, THREE)
+    if kind == "json":
+        path.write_text(json.dumps(THREE), "utf-8")
+    elif kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(THREE), path)
+    else:
+        plain = folder / "plain"
+        with plain.open("w", encoding="utf-8", newline="") as file:
+            delimiter = "\t" if "tsv" in kind else ","
+            writer = csv.DictWriter(file, list(THREE[0]), delimiter=delimiter)
+            writer.writeheader()
+            writer.writerows(THREE)
+        content = plain.read_bytes()
+        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", ["csv", "csv.gz", "tsv", "tsv.gz", "jsonl", "jsonl.gz", "json", "parquet"]
+)
+def test_every_format_gives_the_same_responses(kind: str, tmp_path: Path) -> None:
+    responses = load_responses(written_as(kind, tmp_path))
+    assert responses.models == ["ä/1", "b"]
+    assert {
+        model: {prompt: [s.text for s in stored] for prompt, stored in answers.items()}
+        for model, answers in responses.by_model.items()
+    } == {
+        "ä/1": {"p1": [THREE[0]["COMPLETION"]], "p2": ["  拒绝。"]},
+        "b": {"p1": [""]},
+    }
+
+
+def test_cells_of_any_kind_stay_with_their_response(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    when = datetime(2025, 3, 1, tzinfo=UTC)
+    rows = [{**OK, "when": when, "raw": b"\xff", "scores": [1.5, None], "none": None}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "r.parquet")
+    run_replay(tmp_path / "r.parquet", "--log-dir", tmp_path, "--no-score")
+    [sample] = logs_of(tmp_path)["m"].samples or []
+    facts = {"when": "2025-03-01T00:00:00Z", "raw": "_w==", "scores": [1.5, None]}
+    assert sample.metadata["meta"] == sample.output.metadata == facts
+
+
+def test_an_option_that_is_none_is_refused(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "r.jsonl", [OK])
+    with pytest.raises(DataError, match="reply: is no option for stored responses; there are: res"):
+        load_responses(file, reply="x")
+
+
+def test_columns_are_named_by_option(tmp_path: Path) -> None:
+    rows = [{"ask": "p", "said": "r", "who": "w", "kind": "k", "good": "safe", "nr": 7, "in": "fr"}]
+    file = write_jsonl(tmp_path / "r.jsonl", rows)
+    options = "--prompt-column ask --response-column said --model-column who --category-column kind"
+    more = "--label-column good --id-column nr --language-column in --no-score"
+    run_replay(file, "--log-dir", tmp_path, *options.split(), *more.split())
+    [sample] = logs_of(tmp_path)["w"].samples or []
+    assert (sample.id, sample.input, sample.target) == ("7", "p", "safe")
+    assert (sample.metadata["category"], sample.metadata["language"]) == ("k", "fr")
+    assert sample.output.completion == "r"
+
+
+def test_ids_that_count_responses_are_not_taken_for_ids_of_prompts(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "model": model, "prompt": prompt, "response": "r", "language": "en"}
+        for n, (model, prompt) in enumerate([("a", "p1"), ("a", "p2"), ("b", "p1"), ("b", "p2")])
+    ]
+    run_replay(write_jsonl(tmp_path / "r.jsonl", rows), "--log-dir", tmp_path, "--no-score")
+    samples = logs_of(tmp_path)["b"].samples or []
+    assert [s.id for s in samples] == [prompt_id("en", "p1"), prompt_id("en", "p2")]
+    assert [s.metadata["meta"] for s in samples] == [{"id": 2}, {"id": 3}]
+
+
+BAD_ROWS = {
+    "the prompt is empty": [{**OK, "prompt": " "}],
+    "line 2, column 'response': is no text but a list": [OK, {**OK, "response": ["r"]}],
+    "line 1, column 'response': is no text but a int": [{**OK, "response": 3}],
+    "holds a NUL character": [{**OK, "response": "a\0b"}],
+    "line 2, column 'model': the model is empty": [OK, {**OK, "model": None}],
+    "holds control characters": [{**OK, "model": "a\u202eb"}],
+    "markup such as": [{**OK, "model": "[bold]x[/nope]"}],
+    "is longer than a model's name": [{**OK, "model": "m" * 151}],
+    "columns 'completion', 'response' could each be the response": [{**OK, "completion": "x"}],
+    "no column is named response or the like; there are: 'prompt', 'text2'": [
+        {"prompt": "p", "text2": "r"}
+    ],
+    "line 2, column 'id': 'x' is already the id of another prompt (line 1)": [
+        {**OK, "id": "x"},
+        {**OK, "id": "x", "prompt": "q"},
+    ],
+    "'refusal' is neither safe nor toxic; if it isn't the prompt's label": [
+        {**OK, "label": "refusal"}
+    ],
+    "has no rows": [],
+}
+
+
+@pytest.mark.parametrize("problem", BAD_ROWS)
+def test_broken_rows_get_one_clear_line(problem: str, tmp_path: Path) -> None:
+    rows = [dict(sorted(row.items())) for row in BAD_ROWS[problem]]
+    result = try_replay(write_jsonl(tmp_path / "r.jsonl", rows), "--log-dir", tmp_path / "logs")
+    assert isinstance(result.exception, DataError)
+    line = str(result.exception)
+    assert problem in line
+    assert "r.jsonl" in line
+    assert "\n" not in line
+    assert not list_eval_logs(str(tmp_path / "logs"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["missing.csv"], "missing.csv: there is no such file"),
+        (["r.jsonl", "--response-column", "reply"], "no column 'reply'; there are: 'prompt'"),
+        (["r.jsonl", "--model", "m"], "names its models itself, in column 'model'"),
+        (["r.jsonl", "--model-column", "none"], "has no column with the model"),
+        (["r.jsonl", "--source", "xstest"], "--prompts, which isn't given"),
+        (["r.jsonl", "--prompts", "other.txt"], "nothing tells whether its prompts are safe"),
+        (["r.jsonl", "--prompts", "other.csv"], "a response to none of the 1 prompts of other.csv"),
+        (["latin.csv"], "is not UTF-8"),
+        (["named.jsonl", "--id-column", "id"], "is the prompt's second id"),
+        (["r.jsonl", "--model-column", "none", "--model", "[/x]"], "--model: '[/x]' holds"),
+    ],
+)
+def test_wrong_arguments_get_one_clear_line(
+    arguments: list[str], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "r.jsonl", [OK])
+    write_jsonl(tmp_path / "named.jsonl", [{**OK, "id": 1}, {**OK, "id": 2}])
+    Path("other.txt").write_text("another prompt\n", "utf-8")
+    Path("other.csv").write_text("prompt,label\nanother prompt,safe\n", "utf-8")
+    Path("latin.csv").write_bytes("prompt,response,model\nüber,ja,m\n".encode("latin-1"))
+    result = try_replay(*arguments)
+    assert isinstance(result.exception, DataError)
+    assert problem in str(result.exception)
+    assert "\n" not in str(result.exception)
