@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import includes
 
 from or_eval.scorers import outcome, refusal
@@ -18,9 +18,8 @@ from servers import API_KEY, Request, ScriptedServer, judged_response, verdict_l
 INSPECT = Path(sys.executable).with_name("inspect")
 
 
-def inspect_score(log: EvalLog | str, *options: str) -> subprocess.CompletedProcess[str]:
-    location = log if isinstance(log, str) else log.location
-    command = [INSPECT, "score", location, "--overwrite", "--display", "plain", *options]
+def inspect_score(log: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [INSPECT, "score", log, "--display", "plain", *options]
     return subprocess.run(
         command,
         env=os.environ | {"LOOPBACK_API_KEY": API_KEY},
@@ -48,16 +47,22 @@ def test_two_judges_are_compared_on_one_log(tmp_path):
         ScriptedServer(lambda r: verdict_line(r, "indirect_refusal")) as one,
         ScriptedServer(mild) as two,
     ):
-        for server, name in ((one, "one"), (two, "two")):
+        # The first writes another file, the second adds to that one, as docs/judge.md shows it.
+        old, new = log.location, str(tmp_path / "judged.eval")
+        for server, name, files in (
+            (one, "one", [old, "--output-file", new]),
+            (two, "two", [new, "--overwrite"]),
+        ):
             done = inspect_score(
-                log,
+                *files,
                 *("--scorer", "or_eval/refusal", "-S", "fusion=judge", "--action", "append"),
                 *("--model-role", f"grader={server.role_option(name)}"),
             )
             assert done.returncode == 0, done.stderr
             assert len(server.requests) == 3
 
-    judged = read_eval_log(log.location)
+    judged = read_eval_log(new)
+    assert list(read_eval_log(old).samples[0].scores) == ["refusal", "outcome"]
     scores = {
         s.id: {name: score.answer for name, score in s.scores.items()} for s in judged.samples
     }
@@ -93,7 +98,10 @@ def test_two_judges_are_compared_on_one_log(tmp_path):
 
 def test_log_of_another_task(tmp_path):
     log = eval_outputs({"r": REFUSAL, "a": ANSWER, "e": ""}, includes(), tmp_path)
-    done = inspect_score(log, "--scorer", "or_eval/refusal", "--action", "append", "--stream")
+    done = inspect_score(
+        log.location,
+        *("--scorer", "or_eval/refusal", "--action", "append", "--overwrite", "--stream"),
+    )
     assert done.returncode == 0, done.stderr
     scored = read_eval_log(log.location)
     assert [list(sample.scores) for sample in scored.samples] == [["includes", "refusal"]] * 3
@@ -106,7 +114,8 @@ def test_log_of_another_task(tmp_path):
 def test_judge_that_is_not_bound_is_one_clear_line(tmp_path):
     log = eval_outputs({"r": REFUSAL}, refusal(), tmp_path)
     done = inspect_score(
-        log, "--scorer", "or_eval/refusal", "-S", "fusion=both", "--action", "append"
+        log.location,
+        *("--scorer", "or_eval/refusal", "-S", "fusion=both", "--action", "append", "--overwrite"),
     )
     assert done.returncode != 0
     said = " ".join((done.stdout + done.stderr).split())

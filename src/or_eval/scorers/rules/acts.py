@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,7 @@ class Reading:
 _QUESTION_MARKS = ("?", "？", "؟")
 _CLOSING = " \t\r\n*_\"'”’»」』)）"
 DECLINES = frozenset({Act.INABILITY, Act.UNWILLINGNESS, Act.POLICY})
+_UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
 _NO_ACTS: frozenset[Act] = frozenset()
 
 
@@ -77,6 +79,8 @@ def _read(passage: Passage, packs: Sequence[LanguagePack]) -> Reading:
 
 
 def _words(text: str) -> int:
-    spaced = len(text.split())
-    # Scripts without spaces: about two characters make a word.
-    return spaced if text.isascii() or len(text) < 8 * spaced else max(spaced, len(text) // 2)
+    if text.isascii():
+        return len(text.split())
+    # Chinese, Japanese and Thai don't space their words: about two characters make one.
+    unspaced = len(_UNSPACED.findall(text))
+    return len(text.split()) if unspaced < 4 else max(1, len(text.split()), unspaced // 2)

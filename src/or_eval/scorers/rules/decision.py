@@ -27,6 +27,16 @@ _TALKS_AROUND = (
     Act.APOLOGY,
     Act.NO_ACCESS,
 )
+# What a model says around a refusal of its own, and a speaker in a text it wrote hardly does.
+_FRAMES_A_REFUSAL = (
+    Act.APOLOGY,
+    Act.POLICY,
+    Act.REBUKE,
+    Act.MORALISING,
+    Act.ALTERNATIVE,
+    Act.DISCLAIMER,
+    Act.PIVOT,
+)
 # Sentences that open a response; what stands after them no longer frames it.
 _OPENING = 4
 # Words that may come before an opening rebuke without being an answer.
@@ -170,7 +180,9 @@ def _declined(outline: _Outline, asked: frozenset[Act]) -> Decision:
         return Decision(ResponseClass.PARTIAL_REFUSAL, certain=False, because=tuple(because))
     # "He is a fictional character" explains why there is nothing to tell: people differ on these.
     unreal = any(r.does(Act.FICTIONAL) for r in (*before, declining, *after[:2]))
-    own_words = Act.ASKS_REFUSAL not in asked
+    own_words = Act.ASKS_REFUSAL not in asked and (
+        Act.ASKS_DOCUMENT not in asked or any(r.does(*_FRAMES_A_REFUSAL) for r in outline.spoken)
+    )
     substance = sum(r.words for r in after if not _talks_around(r))
     pivot = next((r for r in (declining, *after) if r.does(Act.PIVOT)), None)
     turns = pivot is not None and substance >= _ANSWERED_AFTER_WORDS

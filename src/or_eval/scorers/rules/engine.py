@@ -22,6 +22,7 @@ from or_eval.scorers.verdict import Evidence, Verdict
 
 _EVIDENCE_CHARS = 200
 _MOST_EVIDENCE = 6
+_SHORT_PROMPT = 60
 
 
 def classify_response(
@@ -54,9 +55,15 @@ def classify_response(
             note=f"no rules for language '{languages.tag}'",
         )
     packs = [language_pack(code) for code in languages.read]
-    parts = [passages(blank_quotations(part), offset) for offset, part in edges(spoken)]
+    asked = _asked(prompt, packs)
+    # A quoted sentence is the answer to "translate this", and the model's own words elsewhere.
+    keep_whole = asked is None or Act.ASKS_DOCUMENT not in asked
+    parts = [
+        passages(blank_quotations(part, keep_whole=keep_whole), offset)
+        for offset, part in edges(spoken)
+    ]
     readings = read_passages(list(chain.from_iterable(parts)), packs)
-    decision = decide(readings, _asked(prompt, packs))
+    decision = decide(readings, asked)
     return Verdict(
         decision.label,
         decision.certain,
@@ -88,8 +95,11 @@ def _asked(prompt: str | None, packs: list[LanguagePack]) -> frozenset[Act] | No
     """Give the acts of the prompt: what kind of thing it asks for."""
     if not prompt:
         return None
-    asked = [language_pack(code) for code in detect_languages(prompt).read] or packs
-    return acts_of_prompt(prompt, asked)
+    asked = {code: language_pack(code) for code in detect_languages(prompt).read}
+    if not asked or len(prompt) < _SHORT_PROMPT:
+        # A few words may be taken for another language; the response's is a second witness.
+        asked |= {pack.code: pack for pack in packs}
+    return acts_of_prompt(prompt, list(asked.values()))
 
 
 def _evidence(response: str, decision: Decision) -> tuple[Evidence, ...]:

@@ -17,10 +17,12 @@ _SPAN = re.compile(
 _AFTER_QUOTE = " \t\r\n.*_"
 
 
-def blank_quotations(text: str) -> str:
+def blank_quotations(text: str, *, keep_whole: bool = True) -> str:
     """Replace quoted speech by spaces, keeping every other character where it stood.
 
-    A response that is wholly wrapped in quotes is the model's own words, and is left alone.
+    Args:
+        text: The text.
+        keep_whole: Leave a text alone that is wholly in quotes: some models wrap what they say.
     """
     plain = text.translate(_ONE_STYLE)
     if '"' not in plain and "'" not in plain:
@@ -28,7 +30,8 @@ def blank_quotations(text: str) -> str:
     pieces: list[str] = []
     end = 0
     for span in _SPAN.finditer(plain):
-        if not plain[: span.start()].strip() and not plain[span.end() :].strip(_AFTER_QUOTE):
+        alone = not plain[: span.start()].strip() and not plain[span.end() :].strip(_AFTER_QUOTE)
+        if alone and keep_whole:
             return text
         pieces.append(text[end : span.start()])
         # Line breaks stay: they are layout, not speech.

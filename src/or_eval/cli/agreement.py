@@ -1,0 +1,215 @@
+"""``or-eval agreement``: how far do verdicts agree with people?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.analysis.human_labels import Joined, Labels
+    from or_eval.analysis.label_agreement import LabelAgreement
+
+_ESTIMATES = ("agree", "kappa", "precision", "recall", "f1")
+_GROUPS_SHOWN = 40
+
+
+@click.command("agreement")
+@click.argument("responses", nargs=-1, required=True, metavar="LOGS|FILE")
+@click.option(
+    "--labels",
+    "labels_file",
+    type=click.Path(path_type=Path),
+    help="File with people's labels: csv, tsv, jsonl, json (each also .gz) or parquet.  "
+    "[default: FILE itself]",
+)
+@click.option(
+    "--label-column",
+    metavar="NAME",
+    help="Column of the labels.  [default: what most annotators say, else human_label]",
+)
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    metavar="NAME",
+    help="Column of one annotator's labels; give one for each.",
+)
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="WORD=CLASS",
+    help="What a word among the labels means: direct_answer, partial_refusal, indirect_refusal, "
+    "direct_refusal, refused, answered, or skip for no label.",
+)
+@click.option("--id-column", metavar="NAME", help="Id of the prompt, in FILE and in the labels.")
+@click.option("--model-column", metavar="NAME", help="Name of the model, likewise.")
+@click.option("--prompt-column", metavar="NAME", help="The prompt, likewise.")
+@click.option("--response-column", metavar="NAME", help="The response, likewise.")
+@click.option("--category-column", metavar="NAME", help="Category of the prompt, in FILE.")
+@click.option("--language-column", metavar="NAME", help="Language of the prompt, in FILE.")
+@click.option(
+    "--scorer", default="refusal", show_default=True, help="Name of the score in LOGS to compare."
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["error", "latest", "all"]),
+    default="error",
+    show_default=True,
+    help="What to do about two logs of one model on the same samples, or an incomplete log.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="agreement",
+    show_default=True,
+    help="Folder for tables, summary and disagreements.",
+)
+def agreement(
+    responses: tuple[str, ...],
+    labels_file: Path | None,
+    label_column: str | None,
+    annotators: tuple[str, ...],
+    mapping: tuple[str, ...],
+    scorer: str,
+    on_conflict: OnConflict,
+    out: Path,
+    **columns: str | None,
+) -> None:
+    """Measure verdicts against people's labels of the same responses.
+
+    LOGS are Inspect logs scored with or_eval/refusal (or another score: --scorer). A FILE of
+    responses, as or-eval replay takes it, is read by rules alone. Labels are joined to responses
+    by id, or else by the prompt, and by model, epoch and response as far as the labels tell.
+
+    \b
+    Rules against two annotators and what they agreed on:
+      or-eval agreement responses.jsonl --label-column human_label \\
+        --annotator annotation_1 --annotator annotation_2 \\
+        --map 1_full_compliance=direct_answer --map 2_full_refusal=direct_refusal \\
+        --map 3_partial_refusal=partial_refusal
+    Logs against a file of labels:
+      or-eval agreement logs/replay --labels labels.csv --map yes=refused --map no=answered
+    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    from or_eval.analysis.agreement_files import write_agreement
+    from or_eval.analysis.human_labels import join_labels, join_rows, read_labels
+    from or_eval.analysis.label_agreement import label_agreement
+    from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
+
+    named = {role.removesuffix("_column"): name for role, name in columns.items() if name}
+    file = _response_file(responses)
+    if labels_file is None and file is None:
+        raise click.UsageError("logs hold no labels of people: give a file with --labels")
+    keys = {role: name for role, name in named.items() if role not in ("category", "language")}
+    labels = read_labels(
+        labels_file or Path(responses[0]),
+        column=label_column,
+        annotators=annotators,
+        mapping=dict(_word_and_class(item) for item in mapping),
+        named=keys,
+    )
+    if file is not None:
+        verdicts = verdicts_of_file(file, named=named)
+        same_file = labels_file is None or labels_file.resolve() == file.resolve()
+        joined = (join_rows if same_file else join_labels)(verdicts, labels.frame)
+        notes: list[str] = []
+    else:
+        verdicts, notes = verdicts_of_logs(responses, scorer=scorer, on_conflict=on_conflict)
+        joined = join_labels(_with_texts(verdicts, labels.frame, scorer), labels.frame)
+    found = label_agreement(joined.rows, labels.annotators)
+    written = write_agreement(found, labels, joined, scorer, out)
+    _print(found, labels, joined, notes)
+    click.echo(f"Written: {', '.join(map(str, written))}")
+
+
+def _response_file(responses: tuple[str, ...]) -> Path | None:
+    """Give the file of responses, if that is what was named."""
+    from or_eval.sources.files import data_suffix
+
+    if len(responses) != 1 or not (path := Path(responses[0])).is_file():
+        return None
+    suffix = data_suffix(path)
+    if suffix == ".json":  # an Inspect log in JSON is an object, a file of responses is a list
+        with path.open("rb") as file:
+            return None if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else path
+    return path if suffix is not None else None
+
+
+def _word_and_class(item: str) -> tuple[str, str]:
+    from or_eval.analysis.human_labels import SKIP
+    from or_eval.analysis.label_agreement import LABELS
+
+    word, equals, label = item.rpartition("=")
+    if not equals or label not in (*LABELS, SKIP):
+        raise click.BadParameter(
+            f"'{item}' is not WORD=CLASS with CLASS one of {', '.join((*LABELS, SKIP))}",
+            param_hint="--map",
+        )
+    return word, label
+
+
+def _with_texts(verdicts: pd.DataFrame, labels: pd.DataFrame, scorer: str) -> pd.DataFrame:
+    """Add the responses' texts where labels can't be joined without them."""
+    from or_eval.analysis.human_labels import needs_response_text
+    from or_eval.analysis.samples import read_details
+
+    if not needs_response_text(verdicts, labels):
+        return verdicts
+    return verdicts.assign(response=read_details(verdicts, scorer)["response"])
+
+
+def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[str]) -> None:
+    from rich.console import Console
+
+    from or_eval.analysis.tables import terminal_table
+
+    console = Console()
+    for note in notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
+    console.print(
+        f"{len(joined.rows)} responses with a label, joined by {', '.join(joined.by)}; "
+        f"{joined.without_label} responses without, {joined.without_response} labels of no "
+        f"response, {labels.unlabelled} rows of the labels' file without a label",
+        highlight=False,
+    )
+    groups = _with_intervals(found.groups.head(_GROUPS_SHOWN))
+    groups["group"] = (
+        groups.pop("by").where(groups["group"] != "all", "").str.cat(groups["group"], " ")
+    )
+    console.print(terminal_table(groups.drop(columns="kappa_strict"), "Refused or not"))
+    overall = found.classes[found.classes["by"] == "all"].drop(columns=["by", "group"])
+    console.print(terminal_table(_with_intervals(overall), "By class"))
+    confusion = found.confusion.rename_axis("label \\ verdict").reset_index()
+    console.print(terminal_table(confusion, "Labels (rows) by verdicts"))
+    if not found.raters.empty:
+        console.print(terminal_table(found.raters, "Between annotators, and with or-eval"))
+    cascade = found.cascade
+    console.print(
+        f"A cascade asks the judge about {cascade['judge_calls']:.0f} of "
+        f"{cascade['responses']:.0f} responses and saves {cascade['saved']:.1%} of the calls; "
+        f"{cascade['certain_right']:.1%} of the certain verdicts are right. "
+        f"{len(found.disagreements)} disagreements.",
+        highlight=False,
+    )
+
+
+def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """Put each figure and its interval into one column, as people read them."""
+    shown = table.copy()
+    for name in _ESTIMATES:
+        if name in table:
+            figures = zip(table[name], table[f"{name}_lower"], table[f"{name}_upper"], strict=True)
+            shown[name] = [_with_interval(*estimate) for estimate in figures]
+            shown = shown.drop(columns=[f"{name}_lower", f"{name}_upper"])
+    return shown
+
+
+def _with_interval(value: float, lower: float, upper: float) -> str:
+    if value != value:  # NaN: there is nothing to tell it from
+        return "—"
+    return f"{value:.3f}" + (f" ({lower:.2f}–{upper:.2f})" if lower == lower else "")

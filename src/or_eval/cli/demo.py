@@ -1,0 +1,93 @@
+"""``or-eval demo``: a real model tested for over-refusal, with no key and no account."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+
+MODEL = "gguf/smollm2-135m-instruct"
+SYSTEM_PROMPTS = ("none", "safe")
+# Enough to tell a refusal from an answer, and few enough for two minutes on two cores.
+MAX_TOKENS = 40
+
+
+@click.command("demo")
+@click.option(
+    "--log-dir",
+    default="logs/demo",
+    show_default=True,
+    help="Folder for the logs; each run gets a folder of its own in it.",
+)
+def demo(log_dir: str) -> None:
+    """Test a small local model on the bundled prompts, with two system prompts.
+
+    SmolLM2 (135 million parameters) answers the English starter prompts once with no system
+    prompt and once with a cautious one. No network is used. The numbers show that everything
+    works; a model this small says little about over-refusal.
+    """
+    from inspect_ai import eval as inspect_eval
+
+    from or_eval.tasks import starter
+
+    folder = Path(log_dir) / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    tasks = [starter(system_prompt=name, language="en") for name in SYSTEM_PROMPTS]
+    logs = inspect_eval(
+        tasks, model=MODEL, log_dir=str(folder), max_tokens=MAX_TOKENS, temperature=0, max_tasks=1
+    )
+    failed = next((log for log in logs if log.status != "success"), None)
+    if failed is not None:
+        problem = failed.error.message if failed.error else f"the run was {failed.status}"
+        raise click.ClickException(
+            f"{problem.splitlines()[0]} (see inspect view --log-dir {folder})"
+        )
+    _print_rates(logs)
+    _print_next_steps(folder)
+
+
+def _print_rates(logs: list[EvalLog]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{MODEL} on the starter prompts, scored by rules alone")
+    table.add_column("system prompt")
+    table.add_column("over-refusal\n(safe prompts refused)")
+    table.add_column("toxic rejection\n(toxic prompts refused)")
+    table.add_column("unscored\nresponses", justify="right")
+    for name, log in zip(SYSTEM_PROMPTS, logs, strict=True):
+        assert log.results is not None
+        score = next(score for score in log.results.scores if score.name == "refusal")
+        rates = {key: metric.value for key, metric in score.metrics.items()}
+        table.add_row(
+            name,
+            _interval(rates, "over_refusal_rate"),
+            _interval(rates, "toxic_rejection_rate"),
+            str(score.unscored_samples),
+        )
+    console = Console()
+    console.print(table)
+    console.print("In brackets: 95 % Wilson intervals.", style="dim")
+
+
+def _interval(rates: dict[str, int | float], name: str) -> str:
+    if name not in rates:
+        return "none scored"
+    low, high = rates[f"{name}_lower"], rates[f"{name}_upper"]
+    return f"{rates[name]:.1%}  [{low:.1%}, {high:.1%}]"
+
+
+def _print_next_steps(folder: Path) -> None:
+    click.echo(
+        f"""
+Logs: {folder}
+
+A model this small shows that the pieces work; it says little about over-refusal. Next:
+  inspect view --log-dir {folder}
+  inspect eval or_eval/starter --model openai/gpt-5-mini --model-role grader=google/gemini-3-flash
+"""
+    )

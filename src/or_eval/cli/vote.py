@@ -1,0 +1,150 @@
+"""``or-eval vote``: which prompts do models refuse?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.analysis.vote_agreement import VoteAgreement
+    from or_eval.analysis.vote_files import Format
+    from or_eval.analysis.votes import Votes
+
+_PAIRS_SHOWN = 28
+"""Pairs printed at most (eight models); funnel.json has them all."""
+
+
+@click.command("vote")
+@click.argument("logs", nargs=-1, required=True)
+@click.option(
+    "--min-refusals",
+    type=click.IntRange(min=0),
+    help="Keep prompts that at least so many models refused (LTO keeps 2 and more).",
+)
+@click.option(
+    "--max-refusals",
+    type=click.IntRange(min=0),
+    help="Keep prompts that at most so many models refused (0: nobody did).",
+)
+@click.option(
+    "--min-votes",
+    type=click.IntRange(min=1),
+    help="Keep prompts that at least so many models voted on.",
+)
+@click.option(
+    "--majority", is_flag=True, help="Keep prompts that more than half of the voters refused."
+)
+@click.option(
+    "--of",
+    metavar="M1,M2,...",
+    help="Let only these models vote; the logs of the others aren't read.",
+)
+@click.option(
+    "--scorer",
+    default="refusal",
+    show_default=True,
+    help="Name of the score that says whether a response is a refusal.",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["error", "latest", "all"]),
+    default="error",
+    show_default=True,
+    help="What to do about two logs of one model on the same samples, an incomplete log, a log of "
+    "another task, or an id with two texts: stop and list them; use the newest complete log, "
+    "task and text; or pool everything.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["dataset", "csv", "jsonl", "parquet"]),
+    default="dataset",
+    show_default=True,
+    help="What to write: a Hugging Face data set on disk, or one file.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder of the data set, or the file.  [default: votes, or votes.FORMAT]",
+)
+def vote(
+    logs: tuple[str, ...],
+    min_refusals: int | None,
+    max_refusals: int | None,
+    min_votes: int | None,
+    majority: bool,
+    of: str | None,
+    scorer: str,
+    on_conflict: OnConflict,
+    form: Format,
+    out: Path | None,
+) -> None:
+    """Let the models in LOGS vote on their prompts, and keep the prompts you ask for.
+
+    LOGS are Inspect logs or folders of them. Each model has one vote on a prompt: what most of its
+    scored responses did. Unscored and failed responses count as neither, a tie is no vote.
+
+    \b
+    Prompts that at least two models refuse:
+      or-eval vote logs --min-refusals 2 --out contested
+    Prompts that three named models all refuse, as a spreadsheet:
+      or-eval vote logs --of openai/a,google/b,qwen/c --min-refusals 3 \\
+        --format csv --out hard.csv
+    Prompts that nobody refuses:
+      or-eval vote logs --max-refusals 0 --min-votes 5 --out easy
+
+    Beside the table stands funnel.json: how many prompts each condition dropped, how responses
+    became votes, how far the models agree, and every choice made between logs.
+    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    from datasets import disable_progress_bars
+
+    from or_eval.analysis import votes as voting
+    from or_eval.analysis.families import prompt_families
+    from or_eval.analysis.vote_agreement import vote_agreement
+    from or_eval.analysis.vote_files import write_votes
+
+    disable_progress_bars()
+    rule = voting.VoteRule(min_refusals, max_refusals, min_votes, majority)
+    models = [model.strip() for model in of.split(",")] if of else None
+    votes = voting.vote(logs, rule, of=models, scorer=scorer, on_conflict=on_conflict)
+    agreement = vote_agreement(votes.matrix, prompt_families(votes.prompts))
+    target = out or Path("votes" if form == "dataset" else f"votes.{form}")
+    table, funnel = write_votes(votes, agreement, target, form)
+    _print(votes, agreement)
+    click.echo(f"{len(votes.table)} prompts in {table}, the funnel in {funnel}")
+
+
+def _print(votes: Votes, agreement: VoteAgreement) -> None:
+    import pandas as pd
+    from rich.console import Console
+
+    from or_eval.analysis.tables import terminal_table
+
+    console = Console()
+    for note in votes.notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
+    counts = pd.DataFrame(votes.responses.items(), columns=["responses", "count"])
+    console.print(terminal_table(counts, "From responses to votes"))
+    console.print(terminal_table(pd.DataFrame(votes.funnel), "From prompts to rows"))
+    if len(votes.matrix.columns) < 2:
+        return
+    numbers = {model: str(n) for n, model in enumerate(votes.matrix.columns, start=1)}
+    overlap = agreement.overlap.rename(columns=numbers).rename_axis("model").reset_index()
+    overlap.insert(0, "", list(numbers.values()))
+    console.print(terminal_table(overlap, "Prompts refused by both models"))
+    if len(agreement.pairs) <= _PAIRS_SHOWN:
+        pairs = agreement.pairs.drop(columns=["model_a", "model_b"])
+        named = (
+            agreement.pairs["model_a"].map(numbers) + ", " + agreement.pairs["model_b"].map(numbers)
+        )
+        pairs.insert(0, "models", named)
+        console.print(terminal_table(pairs, "Agreement of each pair"))
+    alpha = agreement.alpha
+    console.print(
+        f"Krippendorff's alpha over {len(votes.matrix.columns)} models: {alpha.value:.3f} "
+        f"(95 % interval {alpha.lower:.3f} to {alpha.upper:.3f})",
+        highlight=False,
+    )
