@@ -79,8 +79,7 @@ def _read(passage: Passage, packs: Sequence[LanguagePack]) -> Reading:
 
 
 def _words(text: str) -> int:
-    if text.isascii():
-        return len(text.split())
-    # Chinese, Japanese and Thai don't space their words: about two characters make one.
-    unspaced = len(_UNSPACED.findall(text))
-    return len(text.split()) if unspaced < 4 else max(1, len(text.split()), unspaced // 2)
+    # Chinese, Japanese and Thai don't space their words: about two characters make one. Elsewhere
+    # long words, as in Turkish or German, say as much as several: seven characters make one.
+    unspaced = 0 if text.isascii() else len(_UNSPACED.findall(text))
+    return max(len(text.split()), len(text) // 7, unspaced // 2)

@@ -90,7 +90,8 @@ def _of_latin(sample: str) -> Languages:
         return Languages(None, ())
     if best is None or not (few or counts[best] >= _COMMON_WORD_SHARE * len(words)):
         # Short words of one language may be words of another: these few could be chance.
-        best = _guess(sample)
+        guess = _guess(sample)
+        return Languages(guess, _readable(guess))
     others = sorted(
         (c for c in counts if c != best and counts[c] >= max(3, 0.5 * counts[best])),
         key=lambda code: -counts[code],
