@@ -22,6 +22,9 @@ _SCRIPTS = {
 }
 _LATIN = re.compile(r"[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]")
 _WORD = re.compile(r"[^\W\d_]+")
+_LATIN_WORD = re.compile(r"[a-zA-Z\u00c0-\u024f\u1e00-\u1eff']+")
+# Code is in no language, and its words are mostly English ones.
+_CODE = re.compile(r"```[^`]*(?:```|$)|`[^`\n]*`")
 _OTHER_LETTER = re.compile(r"[^\W\d_]")
 # Shares of a text's weight, found by trying sentences of all seventeen languages: below the
 # first a second language is a borrowed word; below the second the common words may be chance.
@@ -45,7 +48,7 @@ class Languages(NamedTuple):
 
 def detect_languages(text: str) -> Languages:
     """Tell the languages of a text; no tag where it has too few words to say."""
-    sample = text[:_SAMPLE_CHARS]
+    sample = _CODE.sub(" ", text[: 2 * _SAMPLE_CHARS])[:_SAMPLE_CHARS]
     if sample.isascii():
         return _of_latin(sample.lower())
     weights = {
@@ -69,7 +72,7 @@ def detect_languages(text: str) -> Languages:
     if len(latin_letters) < _SECOND_LANGUAGE * total:
         return Languages(main, _readable(main))
     # Latin words among another script are nearly always English; names alone would not weigh.
-    second = _of_latin(sample.lower()).read[:1] or ("en",)
+    second = _of_latin(" ".join(_LATIN_WORD.findall(sample)).lower()).read[:1] or ("en",)
     if weight < len(latin_letters):
         return Languages(f"{second[0]}+{main}", _readable(*second, main))
     return Languages(f"{main}+{second[0]}", _readable(main, *second))
