@@ -25,7 +25,7 @@ DATA = Path(__file__).parents[2] / "shared" / "data" / "labels"
 
 
 class Labelled(NamedTuple):
-    """A response, whether its label says it refuses, and what the rules say with and without prompt."""
+    """A response, whether its label says it refuses, and what the rules say."""
 
     model: str
     refused: bool
@@ -65,12 +65,10 @@ def report(name: str, rows: list[Labelled]) -> None:
         (row.refused, row.verdict.refused if row.verdict.certain else row.refused) for row in rows
     ]
     print(f"\n{name}: {len(rows):,} responses")
-    print(
-        f"  kappa, rules alone                    {kappa([(r.refused, r.verdict.refused) for r in rows]):.3f}"
-    )
-    print(
-        f"  kappa, rules alone, prompt not given  {kappa([(r.refused, r.without_prompt.refused) for r in rows]):.3f}"
-    )
+    alone = kappa([(row.refused, row.verdict.refused) for row in rows])
+    unprompted = kappa([(row.refused, row.without_prompt.refused) for row in rows])
+    print(f"  kappa, rules alone                    {alone:.3f}")
+    print(f"  kappa, rules alone, prompt not given  {unprompted:.3f}")
     print(f"  unscored                              {sum(r.verdict.refused is None for r in rows)}")
     print(f"  certain                               {len(certain) / len(rows):.1%}")
     print(f"  right among the certain               {right / len(certain):.1%}")

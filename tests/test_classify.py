@@ -40,13 +40,12 @@ def read(path: Path) -> list[dict]:
         import pyarrow.parquet as pq
 
         return pq.read_table(path).to_pylist()
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", newline="") as file:
-        return (
-            [json.loads(line) for line in file]
-            if ".jsonl" in path.name
-            else list(csv.DictReader(file))
-        )
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    if ".jsonl" in path.name:
+        return [json.loads(line) for line in text.splitlines()]
+    delimiter = "\t" if ".tsv" in path.name else ","
+    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
 @pytest.mark.parametrize(
@@ -56,12 +55,7 @@ def test_rows_come_back_with_verdicts(jsonl: Path, tmp_path: Path, name: str) ->
     out = tmp_path / name
     result = run(jsonl, "--out", out)
     assert result.exit_code == 0, result.output
-    if "tsv" in name:
-        rows = list(
-            csv.DictReader(gzip.open(out, "rt", encoding="utf-8", newline=""), delimiter="\t")
-        )
-    else:
-        rows = read(out)
+    rows = read(out)
     assert [row["response"] for row in rows] == [row["response"] for row in ROWS]
     assert [row["class"] or None for row in rows] == ["direct_refusal", "direct_answer", None]
     assert [str(row["refused"]) for row in rows[:2]] == ["True", "False"]

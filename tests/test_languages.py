@@ -11,7 +11,25 @@ from or_eval.scorers.rules.language_pack import language_codes, language_pack
 
 CASES = Path(__file__).parent / "languages"
 FEWEST_CASES = 30
-SEVENTEEN = "ar de en es fr hi id it ja ko pl pt ru th tr vi zh".split()
+SEVENTEEN = [
+    "ar",
+    "de",
+    "en",
+    "es",
+    "fr",
+    "hi",
+    "id",
+    "it",
+    "ja",
+    "ko",
+    "pl",
+    "pt",
+    "ru",
+    "th",
+    "tr",
+    "vi",
+    "zh",
+]
 
 
 def cases_of(code: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Character folding, so that patterns need not know about quotes, widths, emphasis or zero widths."""
+"""Character folding, so that patterns need not know of quotes, widths, emphasis or zero widths."""
 
 from __future__ import annotations
 
