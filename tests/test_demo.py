@@ -1,0 +1,30 @@
+"""``or-eval demo``, on a part of the prompts so that it takes seconds."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from inspect_ai.log import list_eval_logs, read_eval_log
+
+import or_eval.tasks
+from or_eval.cli import main
+
+
+def test_demo_shows_rates_logs_and_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        or_eval.tasks, "starter", partial(or_eval.tasks.starter, category="privacy")
+    )
+    monkeypatch.setattr("or_eval.cli.demo.MAX_TOKENS", 6)
+    result = CliRunner().invoke(main, ["demo", "--log-dir", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    logs = [read_eval_log(info) for info in list_eval_logs(str(tmp_path))]
+    assert [log.status for log in logs] == ["success", "success"]
+    assert {log.eval.task_args["system_prompt"] for log in logs} == {"none", "safe"}
+    assert all(len(log.samples) == 16 for log in logs)
+    assert "over-refusal" in result.output
+    assert "%" in result.output
+    assert "inspect view --log-dir" in result.output
+    assert str(tmp_path) in result.output
