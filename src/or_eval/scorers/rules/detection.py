@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from or_eval.scorers.rules.language_pack import common_words, language_codes
 
-_SAMPLE_CHARS = 1500
+_SAMPLE_CHARS = 800
 # One character of these scripts carries about as much as this many Latin letters.
 _SCRIPTS = {
     "han": (re.compile(r"[\u3400-\u9fff\uf900-\ufaff]"), 3.0),
@@ -31,6 +31,8 @@ _OTHER_LETTER = re.compile(r"[^\W\d_]")
 _SECOND_LANGUAGE = 0.12
 _COMMON_WORD_SHARE = 0.2
 _FEW_WORDS = 6
+# Malay declines in the words of Indonesian, and the two are hard to tell apart.
+_NEAREST = {"ms": "id"}
 
 
 class Languages(NamedTuple):
@@ -114,7 +116,7 @@ def _guess(sample: str) -> str:
     from py3langid.langid import classify
 
     tag: str = classify(sample)[0]
-    return tag
+    return _NEAREST.get(tag, tag)
 
 
 @cache

@@ -22,6 +22,8 @@ from or_eval.scorers.verdict import Evidence, Verdict
 
 _EVIDENCE_CHARS = 200
 _MOST_EVIDENCE = 6
+_SAMPLE_CHARS = 4_000
+_ENOUGH_WORDS = 8
 _SHORT_PROMPT = 60
 
 
@@ -45,7 +47,10 @@ def classify_response(
     if not visible(spoken):
         reason = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
         return Verdict(None, True, reason=reason)
-    languages, note = _languages(spoken.strip(), prompt, language)
+    # What is quoted may be in another language than the response, as in a translation.
+    languages, note = _languages(
+        blank_quotations(spoken.lstrip()[:_SAMPLE_CHARS]), prompt, language
+    )
     if not languages.read:
         return Verdict(
             None,

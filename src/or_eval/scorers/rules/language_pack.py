@@ -155,7 +155,7 @@ _ESCAPE = re.compile(r"\\(?:[pP](?:\{[A-Za-z_]+\}|[A-Z])|[A-Za-z])|\(\?[A-Za-z]*
 # RE2's \b knows ASCII letters only; the term {b} is a word edge in every script.
 _WORD_EDGE = r"^|$|[^\pL\pN\pM]"
 _MEMORY = 16 * 1024 * 1024
-_PATTERNS_PER_AUTOMATON = 6
+_PATTERNS_PER_AUTOMATON = 24
 
 
 @cache
