@@ -48,9 +48,9 @@ def classify_response(
         reason = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
         return Verdict(None, True, reason=reason)
     # What is quoted may be in another language than the response, as in a translation.
-    languages, note = _languages(
-        blank_quotations(spoken.lstrip()[:_SAMPLE_CHARS]), prompt, language
-    )
+    unquoted = blank_quotations(spoken.lstrip()[:_SAMPLE_CHARS])
+    enough = len(unquoted.split()) >= _ENOUGH_WORDS
+    languages, note = _languages(unquoted if enough else spoken.lstrip(), prompt, language)
     if not languages.read:
         return Verdict(
             None,
