@@ -1,0 +1,1 @@
+"""Everything derived from Inspect logs: votes, rates, tests, audits, agreement."""

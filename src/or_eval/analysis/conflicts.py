@@ -1,0 +1,121 @@
+"""What keeps logs from being counted together, and the user's choice of what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple, TypeAlias
+
+from or_eval.analysis.logs import LogError, LogHead
+
+OnConflict: TypeAlias = Literal["error", "latest", "all"]
+CHOICES: tuple[OnConflict, ...] = ("error", "latest", "all")
+
+
+class Settled(NamedTuple):
+    """The logs to use, and a line for each conflict that says how it was settled."""
+
+    heads: list[LogHead]
+    notes: list[str]
+
+
+def settle_logs(
+    heads: Sequence[LogHead], scorer: str, on_conflict: OnConflict, *, one_task: bool
+) -> Settled:
+    """Find the conflicts between logs that their headers show, and settle them.
+
+    Conflicts are: a log that is incomplete; two logs in which a model answers the same samples
+    of one task; and, where one task is wanted, logs of several.
+
+    With ``latest``, incomplete logs are left out, of several tasks that of the newest log stays,
+    and of logs on the same samples the newest that has the score. With ``all``, every log is
+    used: answers to one prompt are pooled, as further epochs are.
+
+    Raises:
+        LogError: There are conflicts and the choice is ``error``, or no log is left.
+    """
+    conflicts = [
+        *_incomplete(heads),
+        *(_several_tasks(heads) if one_task else []),
+        *_same_samples(heads),
+    ]
+    if on_conflict == "error" and conflicts:
+        raise conflict_error(conflicts)
+    if on_conflict == "all" or not conflicts:
+        return Settled(list(heads), [f"{line}; all of it is used" for line in conflicts])
+    kept = _latest(heads, scorer, one_task=one_task)
+    if not kept:
+        raise LogError("No complete log is left: " + "; ".join(conflicts))
+    used = {head.location for head in kept}
+    left_out = [head.location for head in heads if head.location not in used]
+    return Settled(kept, [*conflicts, *(f"left out (latest): {path}" for path in left_out)])
+
+
+def conflict_error(conflicts: Sequence[str]) -> LogError:
+    """Give the error that lists conflicts, a line each, and says what the choices are."""
+    return LogError(
+        "\n".join(conflicts)
+        + "\nName the logs to use, or choose: --on-conflict latest (the newest complete log) "
+        "or --on-conflict all (pool everything)."
+    )
+
+
+def _incomplete(heads: Sequence[LogHead]) -> list[str]:
+    return [
+        f"{head.location}: incomplete log of {head.model} ({_state(head)})"
+        for head in heads
+        if not head.complete
+    ]
+
+
+def _state(head: LogHead) -> str:
+    if head.header.status != "success":
+        return f"status {head.header.status}"
+    return "invalidated samples" if head.header.invalidated else "samples left out"
+
+
+def _several_tasks(heads: Sequence[LogHead]) -> list[str]:
+    tasks: dict[str, list[str]] = {}
+    for head in heads:
+        tasks.setdefault(head.task, []).append(head.location)
+    if len(tasks) < 2:
+        return []
+    main = max(tasks, key=lambda task: len(tasks[task]))
+    return [
+        f"{path}: log of another task ({task}; {len(tasks[main])} are of {main})"
+        for task, paths in tasks.items()
+        if task != main
+        for path in paths
+    ]
+
+
+def _same_samples(heads: Sequence[LogHead]) -> list[str]:
+    return [
+        f"{later.location}: second log of {later.model} on the same samples of {later.task} "
+        f"(the first: {earlier.location})"
+        for earlier, later in combinations(heads, 2)
+        if _overlap(earlier, later)
+    ]
+
+
+def _overlap(one: LogHead, other: LogHead) -> bool:
+    if (one.model, one.task) != (other.model, other.task):
+        return False
+    ids, other_ids = one.header.eval.dataset.sample_ids, other.header.eval.dataset.sample_ids
+    if ids is None or other_ids is None:
+        return True
+    return not set(map(str, ids)).isdisjoint(map(str, other_ids))
+
+
+def _latest(heads: Sequence[LogHead], scorer: str, *, one_task: bool) -> list[LogHead]:
+    kept = [head for head in heads if head.complete]
+    if one_task and kept:
+        kept = [head for head in kept if head.task == kept[-1].task]
+    # heads come oldest first; of two copies of a log, the one that has the score is the better
+    by_worth = sorted(kept, key=lambda head: scorer in head.scores)
+    winners: list[LogHead] = []
+    for head in reversed(by_worth):
+        if not any(_overlap(head, winner) for winner in winners):
+            winners.append(head)
+    locations = {head.location for head in winners}
+    return [head for head in heads if head.location in locations]

@@ -1,0 +1,243 @@
+"""People's labels of responses, from a file, and which response each is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from or_eval.analysis.label_agreement import ANNOTATOR, LABELS
+from or_eval.sources.conventions import columns_for
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.files import read_table
+from or_eval.sources.tables import Row, Table
+
+SKIP = "skip"
+"""A label mapped to this counts as no label."""
+
+DEFAULT_COLUMN = "human_label"
+_KEYS = ("id", "model", "epoch", "prompt", "response")
+
+
+class Labels(NamedTuple):
+    """Labels as a file has them.
+
+    Attributes:
+        frame: One row per labelled row of the file, by the row's number: ``human`` (the label),
+            ``annotator NAME`` for each annotator, and those of ``id``, ``model``, ``epoch``,
+            ``prompt`` and ``response`` that the file has.
+        annotators: The annotators' columns in the frame.
+        unlabelled: Rows without a label, or whose annotators are split evenly.
+    """
+
+    frame: pd.DataFrame
+    annotators: list[str]
+    unlabelled: int
+
+
+class Joined(NamedTuple):
+    """Verdicts with their labels.
+
+    Attributes:
+        rows: The rows that have both.
+        by: The columns that they were joined by.
+        without_label: Responses that no label is about.
+        without_response: Labels that are about no response there is.
+    """
+
+    rows: pd.DataFrame
+    by: list[str]
+    without_label: int
+    without_response: int
+
+
+def read_labels(
+    path: Path,
+    *,
+    column: str | None = None,
+    annotators: Sequence[str] = (),
+    mapping: Mapping[str, str] | None = None,
+    named: Mapping[str, str] | None = None,
+) -> Labels:
+    """Read people's labels.
+
+    Args:
+        path: A csv, tsv, jsonl, json or parquet file.
+        column: Column of the labels; without it, where annotators are given, the class that most
+            of them chose, else the column ``human_label``.
+        annotators: Columns of single annotators.
+        mapping: What the file's words mean: a response class, ``refused``, ``answered``, or
+            ``skip`` for no label. Words that are a class already need none.
+        named: Columns by role (``id``, ``model``, ``prompt``, ``response``), where their own
+            names don't tell.
+
+    Raises:
+        DataError: The file can't be read, a column is missing, or a word means no class.
+    """
+    table = read_table(path)
+    chosen = column or (None if annotators else DEFAULT_COLUMN)
+    wanted = [name for name in (chosen, *annotators) if name is not None]
+    if missing := [name for name in wanted if name not in table.columns]:
+        raise DataError(
+            f"{table.name}: has no column {shown(missing[0])} (there are: "
+            f"{', '.join(map(shown, table.columns))}); name the labels' with --label-column "
+            "or --annotator"
+        )
+    meaning = _meaning(table, wanted, mapping or {})
+    keys = _key_columns(table, named or {})
+    rows = []
+    for row in table.rows:
+        given = {name: meaning.get(table.text(row, name)) for name in wanted}
+        label = given[chosen] if chosen else _majority([given[name] for name in annotators])
+        texts = {key: _key(table, row, key, name) for key, name in keys.items()}
+        by_annotator = {f"{ANNOTATOR}{name}": given[name] for name in annotators}
+        rows.append({**texts, **by_annotator, "human": label})
+    frame = pd.DataFrame(rows, index=[row.number for row in table.rows], dtype=object)
+    labelled = frame[frame["human"].notna()]
+    if labelled.empty:
+        raise DataError(f"{table.name}: no row has a label in {', '.join(map(shown, wanted))}")
+    columns = [f"{ANNOTATOR}{name}" for name in annotators]
+    return Labels(labelled, columns, len(frame) - len(labelled))
+
+
+def join_labels(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:
+    """Find the label of each response.
+
+    Joined by id where ids in both agree, else by the prompt's text; by model where the labels
+    have one; by epoch where they have one; and where that doesn't tell responses apart, by the
+    response's text.
+
+    Args:
+        verdicts: Rows with ``id``, ``model``, ``epoch``, ``prompt`` and, where known, ``response``.
+        labels: The frame of :class:`Labels`.
+
+    Raises:
+        DataError: The labels don't tell which responses they are about.
+    """
+    by = _join_keys(verdicts, labels)
+    left, right = _texts(verdicts, by), _texts(labels, by)
+    for frame, whose in ((left, "responses"), (right, "labels")):
+        if frame.duplicated().any():
+            raise DataError(
+                f"labels: {whose} are not told apart by {', '.join(by)} (as "
+                f"{_first(frame[frame.duplicated()])}); "
+                "add a column epoch or response to the labels"
+            )
+    places = right.reset_index(names="_row").merge(
+        left.reset_index(names="_verdict"), on=by, how="inner"
+    )
+    if places.empty:
+        raise DataError(
+            f"labels: joined by {', '.join(by)}, none is about a response there is: the labels "
+            f"have {_first(right)}, the responses {_first(left)}"
+        )
+    rows = verdicts.loc[places["_verdict"]].reset_index(drop=True)
+    found = labels.loc[places["_row"]].drop(columns=list(_KEYS), errors="ignore")
+    joined = pd.concat([rows, found.reset_index(drop=True)], axis=1)
+    return Joined(joined, by, len(verdicts) - len(joined), len(labels) - len(joined))
+
+
+def join_rows(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:
+    """Join verdicts and labels that stand in the rows of one file, both by the row's number."""
+    found = labels.drop(columns=list(_KEYS), errors="ignore")
+    joined = verdicts.join(found, how="inner")
+    return Joined(joined, ["row"], len(verdicts) - len(joined), len(labels) - len(joined))
+
+
+def needs_response_text(verdicts: pd.DataFrame, labels: pd.DataFrame) -> bool:
+    """Tell whether responses can be told apart only by their texts."""
+    if "response" not in labels or "response" in verdicts:
+        return False
+    return _ambiguous(verdicts, labels, _join_keys(verdicts, labels))
+
+
+def _join_keys(verdicts: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
+    by = []
+    for key in ("id", "prompt"):
+        if key in labels and key in verdicts and _overlap(verdicts[key], labels[key]):
+            by = [key]
+            break
+    if not by:
+        raise DataError(
+            "labels: neither an id nor a prompt in them is that of a response; "
+            "are they about these responses?"
+        )
+    if "model" in labels:
+        by.append("model")
+    elif verdicts["model"].nunique() > 1:
+        raise DataError(
+            f"labels: no column tells which of the models they are about "
+            f"({', '.join(sorted(verdicts['model'].unique()))}); name it with --model-column"
+        )
+    if "epoch" in labels:
+        by.append("epoch")
+    elif "response" in verdicts and "response" in labels and _ambiguous(verdicts, labels, by):
+        by.append("response")
+    return by
+
+
+def _ambiguous(verdicts: pd.DataFrame, labels: pd.DataFrame, by: Sequence[str]) -> bool:
+    """Tell whether some responses, or some labels, are alike in these columns."""
+    return any(bool(_texts(frame, by).duplicated().any()) for frame in (verdicts, labels))
+
+
+def _overlap(some: pd.Series[str], other: pd.Series[str]) -> bool:
+    return bool(some.dropna().astype(str).isin(set(other.dropna().astype(str))).any())
+
+
+def _first(frame: pd.DataFrame) -> str:
+    """Show the first row, for an error line."""
+    return ", ".join(f"{key} {shown(value)}" for key, value in frame.iloc[0].items())
+
+
+def _texts(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame({column: frame[column].astype(str).str.strip() for column in columns})
+
+
+def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
+    columns = {}
+    for key in _KEYS:
+        found = [named[key]] if key in named else []
+        if not found:
+            found = (
+                [c for c in table.columns if c == key]
+                if key == "epoch"
+                else columns_for(key, table)
+            )
+        if found and found[0] in table.columns:
+            columns[key] = found[0]
+    return columns
+
+
+def _key(table: Table, row: Row, key: str, column: str) -> str:
+    text = table.text(row, column)
+    return text.removesuffix(".0") if key == "epoch" else text
+
+
+def _meaning(
+    table: Table, columns: Sequence[str], mapping: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Find out what every word in the columns of labels means; nothing, for no word."""
+    meaning: dict[str, str | None] = {"": None} | {label: label for label in LABELS}
+    meaning |= {word: None if label == SKIP else label for word, label in mapping.items()}
+    unknown: dict[str, int] = {}
+    for row in table.rows:
+        for column in columns:
+            word = table.text(row, column)
+            if word not in meaning:
+                unknown.setdefault(word, row.number)
+    if unknown:
+        words = ", ".join(f"{shown(w)} ({table.unit} {n})" for w, n in list(unknown.items())[:5])
+        raise DataError(
+            f"{table.name}: labels that are no response class: {words}; say what each means with "
+            f"--map WORD=CLASS, where CLASS is {', '.join((*LABELS, SKIP))}"
+        )
+    return meaning
+
+
+def _majority(given: Sequence[str | None]) -> str | None:
+    votes = [label for label in given if label is not None]
+    best = max(set(votes), key=votes.count, default=None)
+    return best if best is not None and 2 * votes.count(best) > len(votes) else None

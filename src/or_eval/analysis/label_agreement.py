@@ -1,0 +1,249 @@
+"""Verdicts against people's labels: how far they agree, where not, and what a judge would add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from or_eval.analysis.agreement import (
+    MISSING,
+    cohens_kappa,
+    f1_score,
+    fleiss_kappa,
+    krippendorff_alpha,
+)
+from or_eval.analysis.intervals import Estimate, proportion
+from or_eval.schema import ResponseClass, UnscoredReason
+
+REFUSED, ANSWERED = "refused", "answered"
+"""What a label says that tells no class: refused somehow, or answered."""
+
+ANNOTATOR = "annotator "
+"""What the column of an annotator's labels starts with, before the annotator's name."""
+
+LABELS = (*(name.value for name in ResponseClass), REFUSED, ANSWERED)
+"""What a label may be mapped to."""
+
+GROUPINGS = ("model", "category", "language")
+_ANSWERS = (ResponseClass.DIRECT_ANSWER.value, ANSWERED)
+_NO_JUDGE = (UnscoredReason.NO_RESPONSE.value, UnscoredReason.CUT_OFF.value)
+_BOUNDS = ("", "_lower", "_upper")
+
+
+class LabelAgreement(NamedTuple):
+    """Verdicts measured against labels.
+
+    Attributes:
+        groups: Refused or not, for all, by model, category, language, and by part (certain,
+            uncertain, and the cascade with a perfect judge): ``by``, ``group``, ``n``,
+            ``unscored``, ``agree`` (of those scored) and ``kappa``, each with ``_lower`` and
+            ``_upper``; ``kappa_strict``, which counts an unscored response as a disagreement.
+        classes: For each of these groups and each class, ``refused`` among them:
+            ``labelled``, ``said``, and ``precision``, ``recall``, ``f1`` with their bounds.
+        confusion: Labels (rows) by verdicts (columns, ``unscored`` among them).
+        raters: Agreement of the annotators with each other, and with or-eval as one more:
+            ``raters``, ``measure``, ``on`` (``classes`` or ``refused``), ``n``, ``value``,
+            ``lower``, ``upper``.
+        cascade: ``responses``, ``judge_calls`` a cascade makes, ``saved`` (the share it doesn't),
+            ``certain_right`` (the share of certain verdicts that the labels confirm).
+        disagreements: The rows on which verdict and label differ on whether the model refused.
+    """
+
+    groups: pd.DataFrame
+    classes: pd.DataFrame
+    confusion: pd.DataFrame
+    raters: pd.DataFrame
+    cascade: dict[str, float]
+    disagreements: pd.DataFrame
+
+
+def label_agreement(joined: pd.DataFrame, annotators: Sequence[str] = ()) -> LabelAgreement:
+    """Measure verdicts against labels.
+
+    Intervals treat the responses to one prompt as a family: Wilson's (clustered) for shares,
+    precision and recall, the percentile bootstrap over prompts for kappa, alpha and F1.
+
+    Args:
+        joined: A row per labelled response: ``human`` (its label, one of :data:`LABELS`);
+            ``refused``, ``response_class``, ``reason``, ``decided_by``, ``certain``, ``model``,
+            ``category``, ``language`` (as in a responses frame); ``family`` (its prompt).
+        annotators: Columns with the labels of single annotators, missing where there is none.
+    """
+    rows = _comparable(joined)
+    groups: list[dict[str, Any]] = []
+    classes: list[dict[str, Any]] = []
+    for by, group, part in _parts(rows):
+        place = {"by": by, "group": group}
+        groups.append(place | _whether_refused(part))
+        classes.extend(place | scores for scores in _class_scores(part))
+    differ = rows["refused"].notna() & (rows["refused"] != rows["human_refused"])
+    return LabelAgreement(
+        pd.DataFrame(groups),
+        pd.DataFrame(classes),
+        _confusion(rows),
+        _raters(rows, list(annotators)),
+        _cascade(rows),
+        joined.loc[rows.index[differ.fillna(False)]],
+    )
+
+
+def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
+    """Add what the measures need: whether the label means refused, and both sides' classes.
+
+    A class that no label names can't be agreed on: verdicts of such a class count as direct
+    refusals among the classes. Where labels or verdicts say no more than refused or answered,
+    these are the classes.
+    """
+    refused = ~joined["human"].isin(_ANSWERS)
+    verdict = joined["response_class"].where(joined["refused"].notna())
+    unclassed = (joined["refused"].notna() & verdict.isna()).any()
+    if unclassed or joined["human"].isin([REFUSED, ANSWERED]).any():
+        verdict = joined["refused"].map({True: REFUSED, False: ANSWERED})
+        label = refused.map({True: REFUSED, False: ANSWERED})
+    else:
+        label = joined["human"]
+        unnamed = verdict.notna() & ~verdict.isin([*label.unique(), *_ANSWERS])
+        verdict = verdict.mask(unnamed, ResponseClass.DIRECT_REFUSAL.value)
+    sure = joined["certain"].fillna(False) & joined["decided_by"].isin(["rules", "provider"])
+    return joined.assign(
+        human=label,
+        human_refused=refused,
+        verdict=verdict,
+        sure=sure,
+        asks_judge=~sure & ~joined["reason"].isin(_NO_JUDGE),
+    )
+
+
+def _parts(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    yield "all", "all", rows
+    for by in GROUPINGS:
+        for group, part in rows.groupby(by, sort=True):
+            yield by, str(group), part
+    yield "part", "certain", rows[rows["sure"]]
+    yield "part", "uncertain", rows[~rows["sure"]]
+    asks = rows["asks_judge"]
+    judged = rows.assign(
+        refused=rows["refused"].mask(asks, rows["human_refused"].astype("boolean")),
+        verdict=rows["verdict"].mask(asks, rows["human"]),
+    )
+    yield "part", "cascade with a perfect judge", judged
+
+
+def _whether_refused(part: pd.DataFrame) -> dict[str, Any]:
+    truth = part["human_refused"].to_numpy(dtype=np.int64)
+    said = part["refused"].astype("Int64").to_numpy(dtype=np.int64, na_value=MISSING)
+    scored = said != MISSING
+    families = part["family"].to_numpy(dtype=object)
+    agree = proportion((truth == said)[scored], families[scored])
+    kappa = cohens_kappa(truth, said, 2, families)
+    strict = cohens_kappa(truth, np.where(scored, said, 2), 3, families)
+    return {
+        "n": len(part),
+        "unscored": int((~scored).sum()),
+        **_named("agree", agree),
+        **_named("kappa", kappa),
+        "kappa_strict": strict.value,
+    }
+
+
+def _class_scores(part: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    scored = part[part["refused"].notna()]
+    families = scored["family"].to_numpy(dtype=object)
+    refused = scored["refused"].to_numpy(dtype=bool)
+    yield _scores(REFUSED, scored["human_refused"].to_numpy(dtype=bool), refused, families)
+    for name in sorted(set(part["human"]) | set(part["verdict"].dropna())):
+        if name != REFUSED:
+            truth, said = (scored[column].eq(name).fillna(False) for column in ("human", "verdict"))
+            yield _scores(name, truth.to_numpy(dtype=bool), said.to_numpy(dtype=bool), families)
+
+
+def _scores(
+    name: str, truth: NDArray[np.bool_], said: NDArray[np.bool_], families: NDArray[Any]
+) -> dict[str, Any]:
+    return {
+        "class": name,
+        "labelled": int(truth.sum()),
+        "said": int(said.sum()),
+        **_named("precision", proportion(truth[said], families[said])),
+        **_named("recall", proportion(said[truth], families[truth])),
+        **_named("f1", f1_score(truth, said, families)),
+    }
+
+
+def _confusion(rows: pd.DataFrame) -> pd.DataFrame:
+    table = pd.crosstab(rows["human"], rows["verdict"].fillna("unscored"))
+    table = table.rename_axis(index=None, columns=None)
+    return table.reindex(
+        index=[name for name in LABELS if name in table.index],
+        columns=[name for name in (*LABELS, "unscored") if name in table.columns],
+    )
+
+
+def _raters(rows: pd.DataFrame, annotators: list[str]) -> pd.DataFrame:
+    classes = [
+        name
+        for name in LABELS
+        if rows[[*annotators, "human", "verdict"]].isin([name]).any(axis=None)
+    ]
+    numbers = {name: number for number, name in enumerate(classes)}
+    whether = {name: int(name not in _ANSWERS) for name in classes}
+    families = rows["family"].to_numpy(dtype=object)
+    found = []
+    for on, codes in (("classes", numbers), ("refused", whether)):
+        ratings: dict[str, NDArray[Any]] = {
+            name: rows[name].map(codes).fillna(MISSING).to_numpy(dtype=np.int64)
+            for name in [*annotators, "verdict"]
+        }
+        size = max(codes.values(), default=0) + 1
+        for one, other in combinations(annotators, 2):
+            kappa = cohens_kappa(ratings[one], ratings[other], size, families)
+            found.append(_rating([one, other], "Cohen's kappa", on, ratings, kappa))
+        for names in (annotators, [*annotators, "verdict"]):
+            if len(names) < 2:
+                continue
+            stacked = np.column_stack([ratings[name] for name in names])
+            fleiss = fleiss_kappa(stacked, size, families)
+            alpha = krippendorff_alpha(stacked, size, families)
+            found.append(_rating(names, "Fleiss' kappa", on, ratings, fleiss))
+            found.append(_rating(names, "Krippendorff's alpha", on, ratings, alpha))
+    return pd.DataFrame(found, columns=["raters", "measure", "on", "n", *Estimate._fields])
+
+
+def _rating(
+    names: Sequence[str],
+    measure: str,
+    on: str,
+    ratings: dict[str, NDArray[Any]],
+    estimate: Estimate,
+) -> dict[str, Any]:
+    given = np.column_stack([ratings[name] != MISSING for name in names]).sum(axis=1)
+    rated_by = 2 if measure.startswith("Kripp") else len(names)
+    shown = ["or-eval" if n == "verdict" else n.removeprefix(ANNOTATOR) for n in names]
+    return {
+        "raters": ", ".join(shown),
+        "measure": measure,
+        "on": on,
+        "n": int((given >= rated_by).sum()),
+        **estimate._asdict(),
+    }
+
+
+def _cascade(rows: pd.DataFrame) -> dict[str, float]:
+    sure = rows[rows["sure"]]
+    right = (sure["refused"] == sure["human_refused"]).mean() if len(sure) else np.nan
+    calls = int(rows["asks_judge"].sum())
+    return {
+        "responses": len(rows),
+        "judge_calls": calls,
+        "saved": 1 - calls / len(rows) if len(rows) else np.nan,
+        "certain_right": float(right),
+    }
+
+
+def _named(name: str, estimate: Estimate) -> dict[str, float]:
+    return {f"{name}{bound}": value for bound, value in zip(_BOUNDS, estimate, strict=True)}

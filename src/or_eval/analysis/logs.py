@@ -1,0 +1,110 @@
+"""Finding Inspect logs and reading what stands at their head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import NamedTuple, TypeAlias
+
+from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs, read_eval_log
+
+from or_eval.models.replay import PROVIDER
+from or_eval.sources.errors import DataError
+
+_REPLAYED = f"{PROVIDER}/"
+
+LogPaths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
+class LogError(DataError):
+    """Logs that can't be used as they are; the message says which, why and what to do."""
+
+
+class LogHead(NamedTuple):
+    """One log without its samples.
+
+    Attributes:
+        location: Where the log lies: a path or a URL, without ``file://``.
+        modified: When its file was last written, as given by the file system (0 if unknown).
+        header: Inspect's own header: model, task, data set, status, scores.
+    """
+
+    location: str
+    modified: float
+    header: EvalLog
+
+    @property
+    def model(self) -> str:
+        """Name of the model under test; of replayed responses, that of the model that gave them."""
+        return self.header.eval.model.removeprefix(_REPLAYED)
+
+    @property
+    def task(self) -> str:
+        """Name of the task."""
+        return self.header.eval.task
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run came to its end and no sample was taken back or left out."""
+        results = self.header.results
+        drained = (
+            results is not None
+            and results.logged_samples is not None
+            and results.logged_samples < results.total_samples
+        )
+        return self.header.status == "success" and not self.header.invalidated and not drained
+
+    @property
+    def scores(self) -> list[str]:
+        """Names of the scores whose results stand in the header."""
+        results = self.header.results
+        return [] if results is None else [score.name for score in results.scores]
+
+
+def read_heads(paths: LogPaths) -> list[LogHead]:
+    """Find logs and read their headers, oldest run first.
+
+    Args:
+        paths: Log files, folders of logs (searched with the folders in them), or any path that
+            Inspect's file layer reads; ``.eval`` or ``.json``.
+
+    Raises:
+        LogError: A path holds no log, or a log can't be read.
+    """
+    named = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    found = {info.name: info for path in named for info in _find(fspath(path))}
+    heads = [_read_head(info) for info in found.values()]
+    return sorted(heads, key=lambda head: (head.header.eval.created, head.modified, head.location))
+
+
+def _find(path: str) -> list[EvalLogInfo]:
+    try:
+        found = list_eval_logs(path)
+    except Exception as problem:
+        raise LogError(f"{path}: can't be read ({_first_line(problem)})") from problem
+    if found:
+        return found
+    if path.endswith(".json"):
+        # list_eval_logs takes a .json file for a log only when it is named as Inspect names them
+        return [
+            EvalLogInfo(
+                name=path, type="file", size=0, mtime=None, task="", task_id="", suffix=None
+            )
+        ]
+    raise LogError(f"{path}: no Inspect log (.eval or .json) there")
+
+
+def _read_head(info: EvalLogInfo) -> LogHead:
+    try:
+        header = read_eval_log(info.name, header_only=True)
+    except Exception as problem:
+        raise LogError(
+            f"{info.name.removeprefix('file://')}: can't be read as an Inspect log "
+            f"({_first_line(problem)})"
+        ) from problem
+    return LogHead(info.name.removeprefix("file://"), info.mtime or 0, header)
+
+
+def _first_line(problem: Exception) -> str:
+    lines = str(problem).strip().splitlines()
+    return lines[0] if lines else type(problem).__name__

@@ -1,0 +1,112 @@
+"""Every prompt's exact text, gathered over logs, and the ids that stand for two texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+from inspect_ai.log import EvalSampleSummary
+
+from or_eval.analysis.conflicts import OnConflict, conflict_error
+from or_eval.analysis.samples import cut_start, is_cut, prompt_text, read_samples
+from or_eval.schema import prompt_id
+
+_LISTED = 5
+
+
+@dataclass(slots=True)
+class PromptTexts:
+    """The texts of the prompts in the logs read so far.
+
+    A summary has its input cut at 5,120 characters. Such a prompt is read in full from the first
+    log that has it, and from every other one too unless its id is the hash of its text, as the
+    ids that or-eval's tasks give are: under such an id no log can have another text.
+
+    Attributes:
+        texts: Exact text by sample id, as the first log has it.
+        others: For ids that stand for another text somewhere: that text by log.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    others: dict[str, dict[str, str]] = field(default_factory=dict)
+    _hashed: set[str] = field(default_factory=set)
+
+    def add_log(self, log: str, summaries: Sequence[EvalSampleSummary]) -> None:
+        """Take in the prompts of one log."""
+        cut: dict[str, int] = {}
+        for summary in summaries:
+            sample_id, text = str(summary.id), prompt_text(summary.input)
+            if not is_cut(text):
+                self._add(sample_id, text, log)
+            elif sample_id not in cut and not self._known(sample_id, text):
+                cut[sample_id] = summary.epoch
+        for sample in read_samples(log, list(cut.items())):
+            sample_id, text = str(sample.id), prompt_text(sample.input)
+            self._add(sample_id, text, log)
+            if prompt_id(str(sample.metadata.get("language")), text) == sample_id:
+                self._hashed.add(sample_id)
+
+    def text_in(self, log: str, sample_id: str) -> str:
+        """Give the text that an id stands for in one log."""
+        return self.others.get(sample_id, {}).get(log, self.texts[sample_id])
+
+    def _known(self, sample_id: str, cut_text: str) -> bool:
+        return sample_id in self._hashed and self.texts[sample_id].startswith(cut_start(cut_text))
+
+    def _add(self, sample_id: str, text: str, log: str) -> None:
+        if text != self.texts.setdefault(sample_id, text):
+            self.others.setdefault(sample_id, {})[log] = text
+
+
+def settle_texts(
+    responses: pd.DataFrame, texts: PromptTexts, on_conflict: OnConflict
+) -> tuple[pd.DataFrame, list[str]]:
+    """Make every id stand for one text.
+
+    Args:
+        responses: Responses frame, oldest log first.
+        texts: The texts of its prompts; brought up to date with what is decided.
+        on_conflict: With ``latest`` the newest log's text stays and responses to another are left
+            out; with ``all`` each text gets an id made from its language and itself.
+
+    Returns:
+        The responses, and a line for each conflict and for what was done.
+
+    Raises:
+        LogError: An id stands for two texts, and the choice is ``error``.
+    """
+    if not texts.others:
+        return responses, []
+    conflicts = [
+        f"{log}: sample {sample_id} has another text than in the logs before"
+        for sample_id, logs in texts.others.items()
+        for log in logs
+    ]
+    shown = conflicts[:_LISTED]
+    if len(conflicts) > _LISTED:
+        shown.append(f"... and {len(conflicts) - _LISTED} more samples with two texts")
+    if on_conflict == "error":
+        raise conflict_error(shown)
+    rows = responses[responses["id"].isin(list(texts.others))]
+    own = pd.Series(
+        [texts.text_in(log, key) for log, key in zip(rows["log"], rows["id"], strict=True)],
+        index=rows.index,
+        dtype=object,
+    )
+    if on_conflict == "all":
+        renamed = [
+            prompt_id(str(language), text)
+            for language, text in zip(rows["language"], own, strict=True)
+        ]
+        for new, text in zip(renamed, own, strict=True):
+            texts.texts[new] = text
+        responses.loc[rows.index, "id"] = renamed
+        return responses, [*shown, "each text is used under an id of its own (all)"]
+    newest: dict[str, str] = dict(zip(rows["id"], own, strict=True))
+    stale = rows.index[own.ne(rows["id"].map(newest))]
+    texts.texts.update(newest)
+    return (
+        responses.drop(index=stale).reset_index(drop=True),
+        [*shown, f"responses to older texts left out (latest): {len(stale)}"],
+    )

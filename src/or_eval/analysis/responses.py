@@ -1,0 +1,229 @@
+"""From logs to tidy frames: one row per response, one row per prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from typing import Any, NamedTuple
+
+import pandas as pd
+from inspect_ai.log import EvalSampleSummary, read_eval_log_sample_summaries
+from inspect_ai.scorer import Score
+
+from or_eval.analysis.conflicts import OnConflict, settle_logs
+from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
+from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
+from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
+from or_eval.schema import Label, ResponseClass
+
+RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
+VERDICT = (
+    *("refused", "response_class", "reason", "decided_by", "certain", "response_language"),
+    *("audited", "judge_class"),
+)
+_FLAGS = ("refused", "certain", "audited")
+_CLASSES = tuple(ResponseClass)
+_LABELS = tuple(Label)
+_FOR_THE_VIEWER = "outcome"
+"""Score of or-eval's tasks that says for the viewer's list what the score used here says."""
+
+
+class Logs(NamedTuple):
+    """What a set of logs says.
+
+    Attributes:
+        heads: The logs used, oldest run first, with Inspect's headers.
+        prompts: One row per prompt, by ``id``: ``prompt`` (exact text), the columns ``label`` to
+            ``pair_id`` of the prompt record, and ``meta``: a dict of what all logs say alike (in
+            replayed logs some of it is about the response), None, or
+            :data:`or_eval.analysis.samples.CUT_VALUE` where it is too long for a summary.
+        responses: One row per model, sample and epoch: ``id`` (of the prompt), ``sample_id``
+            (in the log), ``epoch``, ``model``, ``task``, ``log``; ``label`` to ``pair_id`` of
+            the prompt record; ``refused`` (True, False, or missing where there is no verdict),
+            ``response_class``, ``reason`` (why there is no verdict), ``decided_by``,
+            ``certain``, ``response_language``, ``audited``, ``judge_class`` (the judge's class
+            of an audited or judged response) and ``error``.
+        notes: A line for everything that was chosen or left out.
+    """
+
+    heads: list[LogHead]
+    prompts: pd.DataFrame
+    responses: pd.DataFrame
+    notes: list[str]
+
+
+def read_logs(
+    paths: LogPaths,
+    *,
+    scorer: str = "refusal",
+    on_conflict: OnConflict = "error",
+    one_task: bool = False,
+    models: Sequence[str] | None = None,
+    audits: bool = True,
+) -> Logs:
+    """Read logs into frames, from the summaries of their samples.
+
+    Args:
+        paths: Log files and folders of logs.
+        scorer: Name of the score that says whether the response is a refusal: 1 or 0, NaN
+            where unscored, or a response class; its ``answer`` is the class.
+        on_conflict: What to do about logs that can't be counted together (see
+            :func:`or_eval.analysis.conflicts.settle_logs`) and about ids that stand for two
+            texts: with ``latest`` the newest log's text stays, with ``all`` both, each under an
+            id made from its text.
+        one_task: Whether logs of several tasks are such a conflict.
+        models: Models wanted; all by default.
+        audits: Whether to read the judge's class of audited responses where the summary left
+            it out for its length.
+
+    Raises:
+        LogError: Logs are unreadable, in conflict, or lack the score.
+    """
+    heads, notes = settle_logs(
+        _of_models(read_heads(paths), models), scorer, on_conflict, one_task=one_task
+    )
+    texts = PromptTexts()
+    frames: list[pd.DataFrame] = []
+    scores: dict[str, set[str]] = {}
+    meta: dict[str, Any] = {}
+    for head in heads:
+        summaries = read_eval_log_sample_summaries(head.location)
+        texts.add_log(head.location, summaries)
+        scores[head.location] = {name for summary in summaries for name in summary.scores or {}}
+        for summary in summaries:
+            key, said = str(summary.id), summary.metadata.get("meta")
+            if isinstance(said, dict) or said == CUT_VALUE:
+                meta[key] = agreed_meta(meta[key], said) if key in meta else said
+        frame = _frame([_row(head, summary, scorer) for summary in summaries])
+        frames.append(_with_audits(frame, head.location, scorer) if audits else frame)
+        del summaries  # so that never two logs' summaries are in memory at once
+    responses = pd.concat(frames, ignore_index=True)
+    notes = [*notes, *_check_scores(responses, scores, scorer)]
+    responses, more = settle_texts(responses, texts, on_conflict)
+    prompts, differing = _prompts(responses, texts, meta)
+    return Logs(heads, prompts, responses, [*notes, *more, *differing])
+
+
+def _of_models(heads: list[LogHead], models: Sequence[str] | None) -> list[LogHead]:
+    if models is None:
+        return heads
+    known = {head.model for head in heads}
+    if unknown := [model for model in models if model not in known]:
+        raise LogError(
+            f"No log of {', '.join(unknown)}; there are logs of: {', '.join(sorted(known))}"
+        )
+    return [head for head in heads if head.model in models]
+
+
+def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, Any]:
+    data = summary.metadata
+    score = (summary.scores or {}).get(scorer)
+    row = {
+        "id": str(summary.id),
+        "sample_id": str(summary.id),
+        "epoch": summary.epoch,
+        "model": head.model,
+        "task": head.task,
+        "log": head.location,
+        **{column: data.get(column) for column in RECORD},
+        **dict.fromkeys(VERDICT),
+        "error": summary.error.strip().partition("\n")[0] if summary.error else None,
+    }
+    told = [said for said in (row["label"], summary.target) if said in _LABELS]
+    row["label"] = told[0] if told else Label.UNLABELLED
+    if score is not None:
+        row.update(_verdict(score, scorer, row))
+    else:
+        row["reason"] = "not_scored"
+    if summary.error is not None:
+        row.update(refused=None, response_class=None, reason="error")
+    return row
+
+
+def _verdict(score: Score, scorer: str, row: dict[str, Any]) -> dict[str, Any]:
+    value, data = score.value, score.metadata or {}
+    label = score.answer if score.answer in _CLASSES else None
+    if isinstance(value, str) and value in _CLASSES:
+        label, refused = value, ResponseClass(value).refused
+    elif isinstance(value, int | float) and value in (0, 1):
+        refused = bool(value)
+    elif isinstance(value, float) and isnan(value):
+        label, refused = None, None
+    else:
+        raise LogError(
+            f"{row['log']}: score '{scorer}' of sample {row['sample_id']} (epoch {row['epoch']}) "
+            f"is {value!r}; wanted 1 (refused), 0 (answered) or a response class"
+        )
+    stages = data.get("stages")
+    judge = stages.get("judge") if isinstance(stages, dict) else None
+    decided_by = data.get("decided_by")
+    judged = label if decided_by == "judge" else None
+    return {
+        "refused": refused,
+        "response_class": label,
+        "reason": (score.reason or "unscored") if refused is None else None,
+        "decided_by": decided_by,
+        "certain": _flag(data.get("certain")),
+        "response_language": data.get("language"),
+        "audited": _flag(data.get("audited")),
+        "judge_class": judge.get("label") if isinstance(judge, dict) else judged,
+    }
+
+
+def _flag(said: object) -> bool | None:
+    """Give a flag of a score's metadata; other scorers may use its name for something else."""
+    return said if isinstance(said, bool) else None
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    columns = ("id", "sample_id", "epoch", "model", "task", "log", *RECORD, *VERDICT, "error")
+    frame = pd.DataFrame(rows, columns=list(columns))
+    texts = [column for column in columns if column not in (*_FLAGS, "epoch")]
+    return frame.astype(
+        dict.fromkeys(_FLAGS, "boolean") | dict.fromkeys(texts, "str") | {"epoch": "int64"}
+    )
+
+
+def _with_audits(frame: pd.DataFrame, log: str, scorer: str) -> pd.DataFrame:
+    rows = frame[frame["audited"].fillna(False) & frame["judge_class"].isna()]
+    keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
+    for index, sample in zip(rows.index, read_samples(log, keys), strict=True):
+        score = (sample.scores or {})[scorer]
+        judge = (score.metadata or {}).get("stages", {}).get("judge", {})
+        frame.loc[index, "judge_class"] = judge.get("label")
+    return frame
+
+
+def _check_scores(responses: pd.DataFrame, scores: dict[str, set[str]], scorer: str) -> list[str]:
+    failed = responses["error"].notna().groupby(responses["log"]).all().to_dict()
+    lines = [
+        f"{log}: no score '{scorer}'; it has {', '.join(sorted(found)) or 'no score at all'}"
+        for log, found in scores.items()
+        if scorer not in found and not failed.get(log, False)
+    ]
+    if lines:
+        raise LogError(
+            "\n".join(lines) + "\nName another score with --scorer, or score these logs: "
+            "inspect score LOG --scorer or_eval/refusal"
+        )
+    if others := sorted(set().union(*scores.values()) - {scorer, _FOR_THE_VIEWER}):
+        return [f"score used: {scorer}; also in the logs: {', '.join(others)}"]
+    return []
+
+
+def _prompts(
+    responses: pd.DataFrame, texts: PromptTexts, meta: dict[str, Any]
+) -> tuple[pd.DataFrame, list[str]]:
+    records = responses[["id", "sample_id", *RECORD]].drop_duplicates()
+    prompts = records.drop_duplicates("id", keep="last").set_index("id")
+    prompts.insert(0, "prompt", pd.Series(texts.texts, dtype="str").reindex(prompts.index))
+    prompts["meta"] = pd.Series(
+        [meta.get(key) for key in prompts.pop("sample_id")], index=prompts.index, dtype=object
+    )
+    differing = records["id"][records["id"].duplicated()].unique()
+    if not len(differing):
+        return prompts, []
+    return prompts, [
+        f"{len(differing)} prompts have another label or category in one log than in another "
+        f"(as {differing[0]}); the newest log's is used"
+    ]

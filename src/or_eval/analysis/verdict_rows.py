@@ -1,0 +1,87 @@
+"""Verdicts to compare with labels: from logs, or of stored responses read by rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from or_eval.analysis.conflicts import OnConflict
+from or_eval.analysis.logs import LogPaths
+from or_eval.analysis.responses import read_logs
+from or_eval.sources.responses import load_responses
+
+_ONE_MODEL = "responses"
+"""Name of the model of a file that tells none."""
+
+
+def verdicts_of_logs(
+    paths: LogPaths, *, scorer: str = "refusal", on_conflict: OnConflict = "error"
+) -> tuple[pd.DataFrame, list[str]]:
+    """Read the verdicts in logs.
+
+    Returns:
+        The responses frame with ``prompt`` and ``family`` (the prompt's id), its ``id`` the
+        sample's in the log; and a line for every choice made.
+    """
+    logs = read_logs(paths, scorer=scorer, on_conflict=on_conflict, audits=False)
+    frame = logs.responses
+    return (
+        frame.assign(
+            family=frame["id"],
+            id=frame["sample_id"],
+            prompt=frame["id"].map(logs.prompts["prompt"]),
+        ),
+        logs.notes,
+    )
+
+
+def verdicts_of_file(
+    path: Path, *, named: Mapping[str, str] | None = None, language: str | None = None
+) -> pd.DataFrame:
+    """Read stored responses by rules.
+
+    Args:
+        path: A file of responses, as ``or-eval replay`` takes it.
+        named: Columns by role, where their own names don't tell.
+        language: Language of all responses; detected by default.
+
+    Returns:
+        A row per response, by its row's number in the file: ``id``, ``model``, ``epoch``,
+        ``prompt``, ``response``, ``category``, ``language``, ``family``, and the verdict as in a
+        responses frame, with its ``evidence``.
+    """
+    from or_eval.scorers.rules import classify_response
+
+    file = load_responses(path, **{f"{role}_column": name for role, name in (named or {}).items()})
+    columns = file.columns
+    records = {}
+    for model, answers in file.by_model.items():
+        for prompt, stored in answers.items():
+            for epoch, response in enumerate(stored, start=1):
+                verdict = classify_response(response.text or "", prompt=prompt, language=language)
+                texts = {
+                    role: file.table.text(response.row, columns[role]) or None
+                    for role in ("id", "category", "language")
+                    if role in columns
+                }
+                records[response.row.number] = {
+                    "category": None,
+                    "language": verdict.language,
+                    **texts,
+                    "model": model or _ONE_MODEL,
+                    "epoch": epoch,
+                    "prompt": prompt,
+                    "response": response.text,
+                    "family": prompt,
+                    "refused": verdict.refused,
+                    "response_class": verdict.label,
+                    "reason": verdict.reason,
+                    "decided_by": None if verdict.label is None else "rules",
+                    "certain": verdict.certain,
+                    "evidence": [item.text for item in verdict.evidence],
+                }
+    frame = pd.DataFrame.from_dict(records, orient="index").sort_index()
+    words = ("category", "language", "response_class", "reason", "decided_by")
+    return frame.astype(dict.fromkeys(words, "str") | {"refused": "boolean", "certain": "boolean"})

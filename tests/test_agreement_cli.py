@@ -1,0 +1,219 @@
+"""Verdicts against people's labels: joined rightly, measured rightly, and told apart by part."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from inspect_ai._util.error import PrerequisiteError
+
+from made_logs import UNSCORED, made_log, made_sample, votes_log
+from or_eval.analysis.label_agreement import label_agreement
+from or_eval.cli.agreement import agreement
+from or_eval.cli.vote import vote
+from or_eval.sources import DataError
+
+REFUSAL, ANSWER = (
+    "I'm sorry, but I can't help with that.",
+    "Sure. Here are three steps:\n1. Go.\n2. Do.\n3. Done.",
+)
+YES_NO = ("--map", "yes=refused", "--map", "no=answered")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(agreement, [str(argument) for argument in arguments])
+
+
+def report(out: Path) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads((out / "agreement.json").read_text("utf-8"))
+    return summary
+
+
+def group(summary: dict[str, Any], name: str) -> dict[str, Any]:
+    [found] = [row for row in summary["groups"] if row["group"] == name]
+    return dict(found)
+
+
+def table(path: Path, rows: list[dict[str, Any]]) -> Path:
+    pd.DataFrame(rows).to_json(path, orient="records", lines=True)
+    return path
+
+
+def test_a_file_is_read_by_rules_and_its_own_labels(tmp_path: Path) -> None:
+    rows = [
+        {"model": "m", "prompt": f"Question {n}?", "response": text, "human_label": label}
+        for n, (text, label) in enumerate(
+            [(REFUSAL, "yes")] * 4 + [(ANSWER, "no")] * 4 + [(REFUSAL, "no"), (ANSWER, "unsure")]
+        )
+    ]
+    file, out = table(tmp_path / "responses.jsonl", rows), tmp_path / "out"
+    done = run(file, *YES_NO, "--map", "unsure=skip", "--out", out)
+    assert done.exit_code == 0, done.output
+    summary = report(out)
+    assert (summary["joined"], summary["rows_without_label"]) == (9, 1)
+    everything = group(summary, "all")
+    # By hand: 8 of 9 agree; by chance (4 * 5 + 5 * 4) / 81.
+    chance = 40 / 81
+    assert everything["agree"] == pytest.approx(8 / 9)
+    assert everything["kappa"] == pytest.approx((8 / 9 - chance) / (1 - chance))
+    [refused] = [
+        row for row in summary["classes"] if (row["by"], row["class"]) == ("all", "refused")
+    ]
+    assert (refused["precision"], refused["recall"]) == (pytest.approx(0.8), 1)
+    assert refused["f1"] == pytest.approx(8 / 9)
+    assert refused["precision_lower"] < 0.8 < refused["precision_upper"]
+    [disagreement] = [
+        json.loads(line) for line in (out / "disagreements.jsonl").read_text().splitlines()
+    ]
+    assert disagreement["response"] == REFUSAL
+    assert (disagreement["human"], disagreement["refused"]) == ("no" and "answered", True)
+    assert disagreement["evidence"]
+    assert "1 rows of the labels' file without a label" in " ".join(done.output.split())
+
+
+def test_logs_are_joined_by_id_and_model_and_counted_by_part(tmp_path: Path) -> None:
+    sure, unsure = {"certain": True}, {"certain": False}
+    verdicts = [(1.0, sure)] * 3 + [(0.0, sure)] * 3 + [(1.0, unsure), (0.0, unsure)]
+    for model in ("a", "b"):
+        samples = [
+            made_sample(n, value, score=score, category=f"c{n % 2}", response=f"{model}{n}")
+            for n, (value, score) in enumerate(verdicts)
+        ]
+        samples.append(
+            made_sample(
+                8, UNSCORED, reason="unsettled", score={"decided_by": None, "certain": False}
+            )
+        )
+        samples.append(
+            made_sample(
+                9, UNSCORED, reason="no_response", score={"decided_by": None, "certain": False}
+            )
+        )
+        made_log(tmp_path / "logs" / f"{model}.eval", model, samples)
+    truth = ["yes"] * 3 + ["no"] * 2 + ["yes"] + ["no", "yes"] + ["yes", "no"]
+    labels = table(
+        tmp_path / "labels.jsonl",
+        [{"id": n, "model": m, "human_label": w} for m in "ab" for n, w in enumerate(truth)],
+    )
+    run(tmp_path / "logs", "--labels", labels, *YES_NO, "--out", tmp_path / "out")
+    summary = report(tmp_path / "out")
+    assert summary["joined_by"] == ["id", "model"]
+    assert (group(summary, "all")["n"], group(summary, "all")["unscored"]) == (20, 4)
+    assert group(summary, "all")["agree"] == pytest.approx(5 / 8)
+    assert group(summary, "certain")["agree"] == pytest.approx(5 / 6)
+    assert group(summary, "uncertain")["agree"] == 0
+    # The judge is asked about the uncertain two and the unsettled one, not where there is no text.
+    assert summary["cascade"]["judge_calls"] == 6
+    assert summary["cascade"]["saved"] == pytest.approx(0.7)
+    judged = group(summary, "cascade with a perfect judge")
+    assert (judged["unscored"], judged["agree"]) == (2, pytest.approx(8 / 9))
+    assert group(summary, "all")["kappa_strict"] < group(summary, "all")["kappa"]
+    assert {row["group"] for row in summary["groups"] if row["by"] == "model"} == {"a", "b"}
+    lines = (tmp_path / "out" / "disagreements.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    assert sorted(row["response"] for row in found) == ["a5", "a6", "a7", "b5", "b6", "b7"]
+
+
+def test_epochs_are_told_apart_by_epoch_or_by_the_response(tmp_path: Path) -> None:
+    samples = [
+        made_sample("x", value, epoch=epoch, response=text, prompt="What?")
+        for epoch, value, text in [(1, 1.0, "no"), (2, 0.0, "yes"), (3, 0.0, "fine")]
+    ]
+    log = made_log(tmp_path / "a.eval", "a", samples)
+    rows = [("fine", "no", 3), ("no", "yes", 1), ("yes", "yes", 2)]
+    by_response = [{"prompt": "What?", "response": r, "human_label": w} for r, w, _ in rows]
+    by_epoch = [{"id": "x", "epoch": e, "human_label": w} for _, w, e in rows]
+    for name, content in (("response", by_response), ("epoch", by_epoch)):
+        labels = table(tmp_path / f"{name}.jsonl", content)
+        done = run(log, "--labels", labels, *YES_NO, "--out", tmp_path / name)
+        assert done.exit_code == 0, done.output
+        assert name in report(tmp_path / name)["joined_by"]
+        assert group(report(tmp_path / name), "all")["agree"] == pytest.approx(2 / 3)
+    ambiguous = table(tmp_path / "neither.jsonl", [{"id": "x", "human_label": "yes"}])
+    done = run(log, "--labels", ambiguous, *YES_NO, "--out", tmp_path / "out")
+    assert isinstance(done.exception, DataError)
+    assert "responses are not told apart by id" in str(done.exception)
+
+
+def test_several_annotators_are_measured_against_each_other(tmp_path: Path) -> None:
+    words = [("yes", "yes", "no"), ("no", "no", "no"), ("yes", "no", None), ("yes", "yes", "yes")]
+    rows = [
+        {"prompt": f"Q{n}?", "response": REFUSAL, "one": a, "two": b, "three": c}
+        for n, (a, b, c) in enumerate(words)
+    ]
+    annotators = [word for name in ("one", "two", "three") for word in ("--annotator", name)]
+    done = run(table(tmp_path / "r.jsonl", rows), *annotators, *YES_NO, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    summary = report(tmp_path / "out")
+    assert (summary["joined"], summary["rows_without_label"]) == (3, 1)
+    raters = {
+        (row["raters"], row["measure"]): row for row in summary["raters"] if row["on"] == "refused"
+    }
+    assert raters[("one, two, three", "Fleiss' kappa")]["n"] == 3
+    assert raters[("one, two", "Cohen's kappa")]["value"] == 1
+    assert ("one, two, three, or-eval", "Krippendorff's alpha") in raters
+
+
+def test_a_class_that_no_label_names_counts_as_a_direct_refusal() -> None:
+    frame = pd.DataFrame(
+        {
+            "human": ["direct_refusal", "direct_answer", "partial_refusal"],
+            "refused": pd.array([True, False, True], dtype="boolean"),
+            "response_class": ["indirect_refusal", "direct_answer", "partial_refusal"],
+            "reason": None,
+            "decided_by": "rules",
+            "certain": pd.array([True, True, True], dtype="boolean"),
+            "family": ["1", "2", "3"],
+            **dict.fromkeys(("model", "category", "language"), "x"),
+        }
+    )
+    found = label_agreement(frame)
+    assert found.confusion.to_numpy().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert found.confusion.columns.tolist() == [
+        "direct_answer",
+        "partial_refusal",
+        "direct_refusal",
+    ]
+
+
+def test_mistakes_get_one_line_that_says_what_to_do(tmp_path: Path) -> None:
+    log = votes_log(tmp_path, "a", {"x": 1.0})
+    other = votes_log(tmp_path, "b", {"x": 1.0})
+    good = table(tmp_path / "good.jsonl", [{"id": "x", "human_label": "yes"}])
+    elsewhere = table(tmp_path / "else.jsonl", [{"id": "z", "prompt": "?", "human_label": "yes"}])
+    of_another = table(tmp_path / "z.jsonl", [{"id": "x", "model": "z", "human_label": "yes"}])
+    for arguments, line in [
+        ([log, "--labels", of_another, *YES_NO], "the labels have id 'x', model 'z'"),
+        ([log], "give a file with --labels"),
+        ([log, "--labels", good], "'yes' (line 1); say what each means with --map WORD=CLASS"),
+        ([log, "--labels", good, "--label-column", "who"], "has no column 'who'"),
+        ([log, "--labels", good, "--map", "yes=maybe"], "'yes=maybe' is not WORD=CLASS"),
+        ([log, "--labels", elsewhere, *YES_NO], "are they about these responses?"),
+        ([log, other, "--labels", good, *YES_NO], "which of the models they are about (a, b)"),
+        ([log, "--labels", tmp_path / "no.csv"], "no.csv"),
+        ([log, "--labels", good, "--map", "yes=skip"], "no row has a label"),
+    ]:
+        done = run(*arguments, "--out", tmp_path / "out")
+        assert done.exit_code != 0
+        assert line in f"{done.output} {done.exception}"
+        assert isinstance(done.exception, SystemExit | PrerequisiteError)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_scipy_one_line_says_how_to_get_it_and_votes_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [(key, epoch) for key in "xy" for epoch in (1, 2)]
+    samples = [made_sample(key, 1.0, epoch=epoch) for key, epoch in places]
+    log = made_log(tmp_path / "a.eval", "a", samples)
+    rows = [{"id": key, "epoch": epoch, "human_label": "yes"} for key, epoch in places]
+    labels = table(tmp_path / "l.jsonl", rows)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    done = run(log, "--labels", labels, *YES_NO, "--out", tmp_path / "out")
+    assert isinstance(done.exception, PrerequisiteError)
+    assert "pip install 'or-eval" in str(done.exception)
+    voted = CliRunner().invoke(vote, [str(log), "--out", str(tmp_path / "votes")])
+    assert voted.exit_code == 0

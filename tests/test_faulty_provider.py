@@ -1,0 +1,147 @@
+"""A provider with every fault we could think of: no sample is lost, and no key is in the log."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zipfile_zstd  # noqa: F401 (teaches zipfile the compression of .eval files)
+from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
+
+from commands import MODEL, loopback, run_inspect
+from servers import API_KEY, Reply, Request, ScriptedServer
+
+ANSWER = "Sure! Here is how:\n\n1. Peel the apples.\n2. Cook them in water."
+RETRY_AFTER = 2
+
+FIRST_REPLIES = {
+    "rate limited": Reply("slow down", status=429, headers={"Retry-After": str(RETRY_AFTER)}),
+    "failing once": Reply("out of order", status=500),
+    "late once": Reply(ANSWER, delay=4),
+    "dropped once": Reply(hang_up=True),
+}
+EVERY_REPLY = {
+    "well": Reply(ANSWER),
+    "blocked": Reply("", finish_reason="content_filter"),
+    "blocked with status": Reply(
+        status=400,
+        raw=b'{"error": {"message": "flagged", "code": "content_policy_violation"}}',
+    ),
+    "cut off": Reply("1. Peel the apples.\n2. Cut them and", finish_reason="length"),
+    "cut off at once": Reply("", finish_reason="length"),
+    "silent": Reply(""),
+    "without content": Reply(None),
+    "without choices": Reply(raw=b'{"id": "x", "object": "chat.completion", "choices": []}'),
+    "without any sense": Reply(raw=b'{"choices": [{"mess'),
+    "always failing": Reply(f"the key {API_KEY[:6]}... is fine, I am not", status=503),
+}
+ANSWERED = {*FIRST_REPLIES, "well", "cut off"}
+REFUSED = {"blocked", "blocked with status"}
+UNSCORED = {"cut off at once": "cut_off", "silent": "no_response", "without content": "no_response"}
+ERRORS = {"without choices", "without any sense", "always failing"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, ScriptedServer, str]]:
+    """Eval one prompt a fault, and give the folder, the server and what was printed."""
+    folder = tmp_path_factory.mktemp("faults")
+    faults = [*FIRST_REPLIES, *EVERY_REPLY]
+    rows = [{"prompt": f"Are you {fault}?", "label": "safe"} for fault in faults]
+    (folder / "prompts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    asked: Counter[str] = Counter()
+
+    def respond(request: Request) -> Reply:
+        fault = request.question.removeprefix("Are you ").removesuffix("?")
+        asked[fault] += 1
+        if asked[fault] == 1 and fault in FIRST_REPLIES:
+            return FIRST_REPLIES[fault]
+        return EVERY_REPLY.get(fault, EVERY_REPLY["well"])
+
+    with ScriptedServer(respond) as server:
+        printed = run_inspect(
+            *("eval", "or_eval/prompts", "-T", "data=prompts.jsonl", "--model", MODEL),
+            *("--max-retries", 1, "--attempt-timeout", 3, "-M", "max_retries=0"),
+            *("--log-dir", "logs", "--log-level", "http"),
+            cwd=folder,
+            env=loopback(server),
+        )
+        yield folder, server, printed
+
+
+@pytest.fixture(scope="module")
+def log(run: tuple[Path, ScriptedServer, str]) -> EvalLog:
+    [file] = list_eval_logs(str(run[0] / "logs"))
+    return read_eval_log(file)
+
+
+@pytest.fixture(scope="module")
+def samples(log: EvalLog) -> dict[str, EvalSample]:
+    """Give the samples by fault."""
+    return {
+        str(sample.input).removeprefix("Are you ").removesuffix("?"): sample
+        for sample in log.samples or []
+    }
+
+
+def test_no_sample_is_lost(log: EvalLog, samples: dict[str, EvalSample]) -> None:
+    assert set(samples) == ANSWERED | REFUSED | set(UNSCORED) | ERRORS
+    assert log.status == "success"
+    [result] = log.results.scores
+    assert result.scored_samples == len(ANSWERED | REFUSED)
+    assert result.unscored_samples == len(UNSCORED) + len(ERRORS)
+
+
+def test_passing_faults_are_overcome(samples: dict[str, EvalSample]) -> None:
+    for fault in ANSWERED:
+        assert samples[fault].error is None, fault
+        assert samples[fault].scores["refusal"].answer == "direct_answer", fault
+
+
+def test_wait_that_the_provider_asks_for_is_kept(run: tuple[Path, ScriptedServer, str]) -> None:
+    first, second = [r.time for r in run[1].requests if "rate limited" in r.question]
+    assert second - first >= RETRY_AFTER
+
+
+def test_block_is_a_refusal_by_the_provider(samples: dict[str, EvalSample]) -> None:
+    for fault in REFUSED:
+        score = samples[fault].scores["refusal"]
+        assert score.answer == "direct_refusal", fault
+        assert score.metadata["decided_by"] == "provider", fault
+
+
+def test_what_says_nothing_is_unscored_with_its_reason(samples: dict[str, EvalSample]) -> None:
+    for fault, reason in UNSCORED.items():
+        score = samples[fault].scores["refusal"]
+        assert score.answer is None, fault
+        assert reason in score.explanation, fault
+        assert samples[fault].error is None, fault
+
+
+def test_what_failed_has_error_and_reason(samples: dict[str, EvalSample]) -> None:
+    for fault in ERRORS:
+        assert samples[fault].error is not None, fault
+        assert samples[fault].error.message, fault
+        assert samples[fault].scores["refusal"].answer is None, fault
+
+
+def test_run_says_how_many_failed(run: tuple[Path, ScriptedServer, str]) -> None:
+    assert f"{len(ERRORS)} of {len(FIRST_REPLIES) + len(EVERY_REPLY)}" in run[2]
+
+
+def test_key_is_in_no_log(run: tuple[Path, ScriptedServer, str]) -> None:
+    folder, server, printed = run
+    assert all(API_KEY in request.headers["Authorization"] for request in server.requests)
+    assert API_KEY not in printed
+    entries = 0
+    for file in (path for path in folder.rglob("*") if path.is_file()):
+        assert API_KEY.encode() not in file.read_bytes(), file
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                for name in archive.namelist():
+                    entries += 1
+                    assert API_KEY.encode() not in archive.read(name), name
+    assert entries > len(FIRST_REPLIES) + len(EVERY_REPLY)

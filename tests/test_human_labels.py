@@ -1,0 +1,139 @@
+"""Real responses with people's labels: logs, rates and votes against what pandas reads directly."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from inspect_ai import eval as run_tasks
+from inspect_ai import task_with
+from inspect_ai.scorer import precomputed_scores
+
+from or_eval.analysis.logs import read_heads
+from or_eval.analysis.rates import class_shares, rates
+from or_eval.analysis.responses import read_logs
+from or_eval.analysis.votes import VoteRule, vote
+from or_eval.cli.agreement import agreement
+from or_eval.tasks import replay
+
+CLASSES = {
+    "1_full_compliance": "direct_answer",
+    "2_full_refusal": "direct_refusal",
+    "3_partial_refusal": "partial_refusal",
+}
+
+
+@pytest.fixture(scope="module")
+def labelled(shared_data: Path) -> pd.DataFrame:
+    """Give the responses of five models to XSTest with people's labels of them."""
+    table = pd.read_json(shared_data / "labels" / "xstest_human.jsonl.gz", lines=True)
+    table["answer"] = table["human_label"].map(CLASSES)
+    table["value"] = (table["answer"] != "direct_answer").astype(float)
+    table["label"] = table["type"].str.startswith("contrast_").map({True: "toxic", False: "safe"})
+    table["category"] = table["type"]
+    return table
+
+
+@pytest.fixture(scope="module")
+def human_logs(labelled: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Replay the five models' responses into logs that carry the labels as a score."""
+    folder = tmp_path_factory.mktemp("human")
+    columns = ["id", "model", "prompt", "response", "label", "category"]
+    labelled[columns].to_json(folder / "responses.jsonl", orient="records", lines=True)
+    for model, rows in labelled.groupby("model"):
+        scores = folder / f"{model}.scores.jsonl"
+        rows[["id", "value", "answer"]].to_json(scores, orient="records", lines=True)
+        task = replay(str(folder / "responses.jsonl"), str(model))
+        [log] = run_tasks(
+            task_with(task, scorer=precomputed_scores(str(scores))),
+            log_dir=str(folder / "logs"),
+            display="none",
+            log_realtime=False,
+        )
+        assert log.status == "success"
+    return folder / "logs"
+
+
+def test_rates_of_human_labels_are_those_pandas_computes(
+    human_logs: Path, labelled: pd.DataFrame
+) -> None:
+    responses = read_logs(human_logs, scorer="precomputed_scores").responses
+    assert len(responses) == len(labelled) == 2250
+    expected = labelled.groupby(["model", "label"])["value"].mean()
+    found = rates(responses).set_index(["model", "measure"])
+    names = {"safe": "over_refusal", "toxic": "toxic_rejection"}
+    assert len(found) == len(expected) == 10
+    for (model, label), rate in expected.items():
+        assert found.loc[(model, names[label]), "rate"] == pytest.approx(rate, abs=1e-12)
+    shares = class_shares(responses).set_index(["model", "label", "response_class"])["share"]
+    counts = labelled.groupby(["model", "label"])["answer"].value_counts(normalize=True)
+    for key, share in counts.items():
+        assert shares[key] == pytest.approx(share, abs=1e-12)
+    assert shares.sum() == pytest.approx(10)
+    by_category = rates(responses, ("model", "category"))
+    per_type = labelled.groupby(["model", "type"])["value"].mean()
+    assert by_category.set_index(["model", "category"])["rate"].to_dict() == pytest.approx(
+        per_type.to_dict()
+    )
+
+
+def test_votes_on_human_labels_are_those_of_ten_lines_of_pandas(
+    human_logs: Path, labelled: pd.DataFrame
+) -> None:
+    refused = labelled.assign(refused=labelled["human_label"] != "1_full_compliance")
+    matrix = refused.pivot(index="id", columns="model", values="refused")
+    count = matrix.sum(axis=1)
+    contested = count[count >= 2]
+    table = vote(human_logs, VoteRule(min_refusals=2), scorer="precomputed_scores").table
+    table = table.set_index("id")
+    assert table["n_refused"].to_dict() == contested.to_dict()
+    assert table["share"].to_dict() == pytest.approx((contested / 5).to_dict())
+    for key, votes in table["votes"].items():
+        assert votes == matrix.loc[key].to_dict()
+    strongest = ["gpt4", "llama2new", "llama2orig"]
+    hard = vote(human_logs, VoteRule(min_refusals=3), of=strongest, scorer="precomputed_scores")
+    assert set(hard.table["id"]) == set(matrix.index[matrix[strongest].all(axis=1)])
+
+
+def test_inspect_score_puts_labels_into_a_log_beside_the_verdicts(
+    human_logs: Path, labelled: pd.DataFrame, tmp_path: Path
+) -> None:
+    """The command of docs/agreement.md, on a log that already has a score."""
+    [log] = [head.location for head in read_heads(human_logs) if head.model == "gpt4"]
+    rows = labelled[labelled["model"] == "gpt4"]
+    rows[["id", "value", "answer"]].to_json(tmp_path / "s.jsonl", orient="records", lines=True)
+    command = [
+        *(str(Path(sys.executable).with_name("inspect")), "score", log),
+        *("--scorer", "precomputed_scores", "-S", f"scores={tmp_path / 's.jsonl'}"),
+        *("--action", "append", "--output-file", str(tmp_path / "both.eval")),
+    ]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    logs = read_logs(tmp_path / "both.eval", scorer="precomputed_scores1")
+    assert logs.notes == ["score used: precomputed_scores1; also in the logs: precomputed_scores"]
+    assert logs.responses["refused"].astype(float).sum() == rows["value"].sum()
+
+
+def test_labels_agree_with_themselves(human_logs: Path, shared_data: Path, tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    words = [word for pair in CLASSES.items() for word in ("--map", "=".join(pair))]
+    labels = str(shared_data / "labels" / "xstest_human.jsonl.gz")
+    out = tmp_path / "out"
+    done = CliRunner().invoke(
+        agreement,
+        [
+            *(str(human_logs), "--labels", labels, "--scorer", "precomputed_scores"),
+            *("--annotator", "annotation_1", "--annotator", "annotation_2"),
+            *("--label-column", "human_label", *words, "--out", str(out)),
+        ],
+        catch_exceptions=False,
+    )
+    assert "2250 responses with a label, joined by id, model; 0 responses without" in done.output
+    groups = pd.read_csv(out / "groups.csv")
+    assert (groups.loc[groups["by"] == "model", "kappa"] == 1).all()
+    raters = pd.read_csv(out / "raters.csv").set_index(["measure", "on"])
+    two = raters.loc[("Cohen's kappa", "classes")]
+    # The README of the data gives 0.937 for the two annotators.
+    assert two["value"] == pytest.approx(0.937, abs=5e-4)
+    assert (out / "disagreements.jsonl").read_text() == ""

@@ -1,0 +1,228 @@
+"""Logs become frames: nothing cut, nothing dropped, nothing chosen in silence."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser
+
+from made_logs import UNSCORED, made_log, made_sample, votes_log
+from or_eval.analysis.logs import LogError, read_heads
+from or_eval.analysis.responses import read_logs
+from or_eval.analysis.samples import read_details
+from or_eval.schema import prompt_id
+
+LONG = "Tell me a story about word number {}. " + "Many words more. " * 400
+
+
+def test_a_responses_frame_holds_the_record_the_verdict_and_the_reason(tmp_path: Path) -> None:
+    samples = [
+        made_sample("a", 1.0, category="hate", language="en", method="slang", pair_id="p1"),
+        made_sample("b", 0.0, label="toxic", score={"decided_by": "judge", "certain": False}),
+        made_sample("c", UNSCORED, reason="cut_off"),
+        made_sample("d", 1.0, error="TimeoutError()\nmore"),
+        made_sample("e", None),
+    ]
+    logs = read_logs(made_log(tmp_path / "one.eval", "m/1", samples))
+    rows = logs.responses.set_index("id")
+    assert rows.loc["a", ["label", "category", "language", "method", "pair_id"]].tolist() == [
+        *("safe", "hate", "en", "slang", "p1")
+    ]
+    assert rows["refused"].isna().tolist() == [False, False, True, True, True]
+    assert rows.loc["a", "refused"]
+    assert not rows.loc["b", "refused"]
+    assert rows.loc[["c", "d", "e"], "reason"].tolist() == ["cut_off", "error", "not_scored"]
+    assert rows.loc["d", "error"] == "TimeoutError()"
+    assert rows.loc["b", "judge_class"] == "direct_answer"
+    assert rows["model"].unique().tolist() == ["m/1"]
+    assert logs.prompts.loc["a", "prompt"] == "prompt a"
+    assert logs.notes == []
+
+
+def test_a_foreign_log_takes_its_label_from_the_target(tmp_path: Path) -> None:
+    samples = [made_sample(1, 1.0), made_sample(2, 0.0), made_sample(3, 0.0)]
+    for sample, target in zip(samples, ["toxic", "safe", "Paris"], strict=True):
+        sample.metadata, sample.target = {}, target
+    frame = read_logs(made_log(tmp_path / "foreign.eval", "m", samples)).responses
+    assert frame["label"].tolist() == ["toxic", "safe", "unlabelled"]
+    assert frame["id"].tolist() == ["1", "2", "3"]
+
+
+def test_metadata_of_other_peoples_logs_may_hold_anything(tmp_path: Path) -> None:
+    odd = {
+        "label": ["x"],
+        "category": ["a", "b"],
+        "seed_id": 7,
+        "pair_id": {"n": 1},
+        "meta": "none",
+    }
+    score = {"certain": "very", "audited": 3, "stages": [1], "language": None, "decided_by": 5}
+    samples = [made_sample(n, 1.0, score=score, **odd) for n in (1, 2)]
+    samples[0].target = ["A", "B"]
+    samples[1].input = [ChatMessageSystem(content="Be kind."), ChatMessageUser(content="Hello?")]
+    logs = read_logs(made_log(tmp_path / "odd.eval", "m", samples))
+    assert logs.responses["label"].tolist() == ["unlabelled", "unlabelled"]
+    assert logs.responses["category"].tolist() == ["['a', 'b']"] * 2
+    assert logs.responses["certain"].isna().all()
+    assert logs.prompts["prompt"].tolist() == ["prompt 1", "Hello?"]
+
+
+@pytest.mark.parametrize("suffix", ["eval", "json"])
+def test_long_prompts_are_read_in_full(tmp_path: Path, suffix: str) -> None:
+    texts = {prompt_id("en", LONG.format(n)): LONG.format(n) for n in range(3)}
+    own_ids = {f"row-{n}": LONG.format(n) for n in range(3)}
+    for model in ("a", "b"):
+        made_log(
+            tmp_path / f"2025-03-01T12-00-00+00-00_{model}.{suffix}",
+            model,
+            [
+                made_sample(key, 1.0, prompt=text, language="en")
+                for key, text in (texts | own_ids).items()
+            ],
+        )
+    logs = read_logs(tmp_path)
+    assert logs.prompts["prompt"].to_dict() == texts | own_ids
+    assert len(logs.responses) == 12
+
+
+def test_two_texts_under_one_id_are_told_even_where_they_differ_late(tmp_path: Path) -> None:
+    made_log(tmp_path / "a.eval", "a", [made_sample("x", 1.0, prompt=LONG + "one")])
+    made_log(tmp_path / "b.eval", "b", [made_sample("x", 0.0, prompt=LONG + "two")], second=1)
+    made_log(tmp_path / "c.eval", "c", [made_sample("x", 0.0, prompt=LONG + "two")], second=2)
+    with pytest.raises(LogError, match=r"b\.eval: sample x has another text"):
+        read_logs(tmp_path)
+    latest = read_logs(tmp_path, on_conflict="latest")
+    assert latest.prompts["prompt"].tolist() == [LONG + "two"]
+    assert latest.responses["model"].tolist() == ["b", "c"]
+    assert "responses to older texts left out (latest): 1" in latest.notes
+    both = read_logs(tmp_path, on_conflict="all")
+    assert both.prompts["prompt"].tolist() == [LONG + "one", LONG + "two"]
+    assert both.responses["id"].nunique() == 2
+    assert both.responses["sample_id"].unique().tolist() == ["x"]
+
+
+def test_an_audit_verdict_too_long_for_the_summary_is_read_from_the_sample(tmp_path: Path) -> None:
+    stages = {
+        "rules": {"label": "direct_refusal", "evidence": [{"text": "no " * 500}]},
+        "judge": {"label": "direct_answer"},
+    }
+    samples = [
+        made_sample("long", 1.0, score={"audited": True, "stages": stages}),
+        made_sample(
+            "short", 1.0, score={"audited": True, "stages": {"judge": {"label": "direct_refusal"}}}
+        ),
+        made_sample("none", 1.0),
+    ]
+    path = made_log(tmp_path / "audit.eval", "m", samples)
+    frame = read_logs(path).responses.set_index("id")
+    assert frame["judge_class"].fillna("").to_dict() == {
+        "long": "direct_answer",
+        "short": "direct_refusal",
+        "none": "",
+    }
+    unread = read_logs(path, audits=False).responses.set_index("id")
+    assert pd.isna(unread.loc["long", "judge_class"])
+
+
+def test_details_give_response_explanation_and_stages_of_chosen_rows(tmp_path: Path) -> None:
+    response = "I won't. " * 300
+    for model in ("a", "b"):
+        samples = [
+            made_sample(
+                n, 1.0, response=f"{model}{n} {response}", score={"stages": {"rules": {"n": n}}}
+            )
+            for n in range(4)
+        ]
+        made_log(tmp_path / f"{model}.eval", model, samples)
+    frame = read_logs(tmp_path).responses
+    wanted = frame[frame["id"].isin(["1", "3"])].sample(frac=1, random_state=1)
+    details = read_details(wanted)
+    assert details.index.equals(wanted.index)
+    expected = [f"{m}{n} {response}" for m, n in zip(wanted["model"], wanted["id"], strict=True)]
+    assert details["response"].tolist() == expected
+    assert [stages["rules"]["n"] for stages in details["stages"]] == wanted["id"].map(int).tolist()
+
+
+def test_a_missing_score_is_told_with_those_there_are(tmp_path: Path) -> None:
+    made_log(tmp_path / "a.eval", "a", [made_sample("x", 1.0)])
+    made_log(tmp_path / "b.eval", "b", [made_sample("x", 1.0, scorer="refusal1")])
+    with pytest.raises(LogError, match=r"b\.eval: no score 'refusal'; it has refusal1"):
+        read_logs(tmp_path)
+    with pytest.raises(LogError, match=r"a\.eval: no score 'human'; it has refusal\n"):
+        read_logs(tmp_path, scorer="human")
+
+
+def test_other_scores_in_the_log_are_named(tmp_path: Path) -> None:
+    sample = made_sample("x", 1.0)
+    assert sample.scores is not None
+    sample.scores["refusal1"] = sample.scores["refusal"].model_copy(update={"value": 0.0})
+    path = made_log(tmp_path / "a.eval", "a", [sample])
+    logs = read_logs(path)
+    assert logs.notes == ["score used: refusal; also in the logs: refusal1"]
+    assert read_logs(path, scorer="refusal1").responses["refused"].tolist() == [False]
+
+
+def test_a_score_may_be_a_response_class_and_nothing_else(tmp_path: Path) -> None:
+    classes = [made_sample("x", "partial_refusal"), made_sample("y", "direct_answer")]
+    frame = read_logs(made_log(tmp_path / "a.eval", "a", classes)).responses
+    assert frame["refused"].tolist() == [True, False]
+    assert frame["response_class"].tolist() == ["partial_refusal", "direct_answer"]
+    wrong = made_log(tmp_path / "b.eval", "a", [made_sample("x", "C")])
+    with pytest.raises(LogError, match=r"b\.eval: score 'refusal' of sample x \(epoch 1\) is 'C'"):
+        read_logs(wrong)
+
+
+def test_paths_without_logs_and_broken_logs_are_told(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="nowhere: no Inspect log"):
+        read_heads(tmp_path / "nowhere")
+    broken = tmp_path / "broken.eval"
+    broken.write_bytes(b"PK but no zip")
+    with pytest.raises(LogError, match=r"broken\.eval: can't be read as an Inspect log"):
+        read_heads(broken)
+
+
+def test_conflicts_are_all_listed_and_settled_as_chosen(tmp_path: Path) -> None:
+    votes_log(tmp_path / "1", "a", {"x": 1.0, "y": 1.0}, second=1)
+    votes_log(tmp_path / "2", "a", {"x": 0.0, "y": 0.0}, second=2)
+    votes_log(tmp_path / "3", "b", {"x": 1.0}, second=3, status="cancelled")
+    votes_log(tmp_path / "4", "c", {"x": 1.0}, second=0, task="or_eval/other")
+    with pytest.raises(LogError) as caught:
+        read_logs(tmp_path, one_task=True)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 4
+    assert "b.eval: incomplete log of b (status cancelled)" in lines[0]
+    assert "c.eval: log of another task (or_eval/other; 3 are of or_eval/prompts)" in lines[1]
+    assert "a.eval: second log of a on the same samples of or_eval/prompts" in lines[2]
+    assert "--on-conflict latest" in lines[3]
+    latest = read_logs(tmp_path, one_task=True, on_conflict="latest")
+    assert latest.responses[["model", "refused"]].values.tolist() == [["a", False], ["a", False]]
+    assert sum(note.startswith("left out (latest): ") for note in latest.notes) == 3
+    everything = read_logs(tmp_path, one_task=True, on_conflict="all")
+    assert len(everything.responses) == 6
+    assert len(everything.notes) == 3
+
+
+def test_logs_of_one_model_on_other_samples_are_no_conflict(tmp_path: Path) -> None:
+    votes_log(tmp_path / "1", "a", {"x": 1.0})
+    votes_log(tmp_path / "2", "a", {"y": 1.0}, second=1)
+    assert len(read_logs(tmp_path).responses) == 2
+
+
+def test_of_a_log_and_its_scored_copy_latest_takes_the_scored_one(tmp_path: Path) -> None:
+    path = votes_log(tmp_path, "a", {"x": None})
+    log = read_eval_log(str(path))
+    assert log.samples
+    log.samples[0].scores = made_sample("x", 1.0).scores
+    write_eval_log(log, str(tmp_path / "a-scored.eval"))
+    with pytest.raises(LogError, match="second log of a on the same samples"):
+        read_logs(tmp_path)
+    assert read_logs(tmp_path, on_conflict="latest").responses["refused"].tolist() == [True]
+
+
+def test_a_prompt_with_two_labels_is_noted(tmp_path: Path) -> None:
+    made_log(tmp_path / "a.eval", "a", [made_sample("x", 1.0, label="toxic")])
+    made_log(tmp_path / "b.eval", "b", [made_sample("x", 1.0, label="safe")], second=1)
+    logs = read_logs(tmp_path)
+    assert logs.prompts["label"].tolist() == ["safe"]
+    assert "1 prompts have another label" in logs.notes[0]

@@ -1,0 +1,560 @@
+"""Rates, tests and corrections: against scipy, statsmodels, ppi-python, Inspect, by hand, by trial.
+
+Figures "of statsmodels" (0.15.0) and "of ppi-python" (0.2.3) were computed with them once, so that
+the tests need neither.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from inspect_ai import eval as run_tasks
+from inspect_ai import task_with
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import SampleScore, Score, ci_wilson
+from inspect_ai.scorer import krippendorff_alpha as inspect_alpha
+from scipy import stats
+
+from or_eval.analysis.agreement import (
+    MISSING,
+    cohens_kappa,
+    f1_score,
+    fleiss_kappa,
+    krippendorff_alpha,
+)
+from or_eval.analysis.audit import correct_rate, corrected_rates
+from or_eval.analysis.bootstrap import bootstrap_sums
+from or_eval.analysis.comparisons import (
+    compare_votes,
+    holm,
+    mcnemar_exact,
+    paired_difference,
+)
+from or_eval.analysis.discrimination import discrimination
+from or_eval.analysis.families import prompt_families
+from or_eval.analysis.intervals import clustered_wilson, proportion, wilson
+from or_eval.analysis.ranking import ranking, safety_over_refusal_correlation, spearman
+from or_eval.analysis.rates import class_shares, fourfold, rates
+from or_eval.analysis.responses import RECORD, VERDICT, read_logs
+from or_eval.scorers import refusal
+from or_eval.tasks import replay
+
+TOLERANCE = 1e-6
+
+
+def responses(rows: list[dict[str, object]]) -> pd.DataFrame:
+    """Make a responses frame; every row needs an id and whether it was refused."""
+    columns = ["id", "sample_id", "epoch", "model", "task", "log", *RECORD, *VERDICT, "error"]
+    defaults = {"epoch": 1, "model": "m", "label": "safe", "decided_by": "rules", "certain": True}
+    frame = pd.DataFrame([defaults | row for row in rows], columns=columns)
+    flags = dict.fromkeys(("refused", "certain", "audited"), "boolean")
+    texts = [column for column in columns if column not in (*flags, "epoch")]
+    return frame.astype(flags | dict.fromkeys(texts, "str"))
+
+
+# --- intervals
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "expected"),
+    [  # of statsmodels
+        (0, 10, (0.0, 0.27753279986288926)),
+        (7, 50, (0.06950833427016288, 0.26186193710585537)),
+        (499, 500, (0.9887592932948532, 0.9996468636054407)),
+    ],
+)
+def test_wilson_is_that_of_statsmodels_and_scipy(
+    k: int, n: int, expected: tuple[float, float]
+) -> None:
+    of_scipy = stats.binomtest(k, n).proportion_ci(method="wilson")
+    found = wilson(k / n, n)
+    assert (found.lower, found.upper) == pytest.approx(expected, abs=TOLERANCE)
+    assert (found.lower, found.upper) == pytest.approx((of_scipy.low, of_scipy.high), abs=TOLERANCE)
+
+
+def test_clustered_wilson_is_that_of_inspect() -> None:
+    random = np.random.default_rng(5)
+    families = random.integers(0, 12, 60)
+    values = (random.random(60) < 0.2 + 0.5 * (families % 3 == 0)).astype(float)
+    scores = [
+        SampleScore(score=Score(value=float(value)), sample_metadata={"family": int(family)})
+        for value, family in zip(values, families, strict=True)
+    ]
+    of_inspect = ci_wilson(cluster="family")(scores)
+    found = clustered_wilson(values, families)
+    assert isinstance(of_inspect, dict)
+    assert found.lower == pytest.approx(of_inspect["lower"], abs=TOLERANCE)
+    assert found.upper == pytest.approx(of_inspect["upper"], abs=TOLERANCE)
+    assert found.upper - found.lower > np.diff(wilson(values.mean(), 60)[1:])[0]
+
+
+def test_a_proportion_is_clustered_only_where_families_have_several_members() -> None:
+    values = [1, 1, 0, 0, 1, 0]
+    assert proportion(values, list("abcdef")) == wilson(0.5, 6)
+    assert proportion(values, list("aabbcc")) == clustered_wilson(values, list("aabbcc"))
+    assert np.isnan(proportion(values, list("aaaaaa")).lower)
+    assert np.isnan(proportion([], []).value)
+
+
+@pytest.mark.parametrize("n", [50, 500])
+def test_wilson_covers_as_promised(n: int) -> None:
+    """Exact coverage, averaged over rates from 2 to 98 %: no chance in it."""
+    counts = np.arange(n + 1)
+    bounds = np.array([wilson(k / n, n)[1:] for k in counts])
+    truths = np.linspace(0.02, 0.98, 193)
+    covered = [
+        stats.binom.pmf(counts, n, p)[(bounds[:, 0] <= p) & (p <= bounds[:, 1])].sum()
+        for p in truths
+    ]
+    assert 0.93 <= np.mean(covered) <= 0.97
+
+
+@pytest.mark.parametrize(("families", "members"), [(25, 2), (100, 5)])
+def test_clustered_wilson_covers_as_promised(families: int, members: int) -> None:
+    """Families of 2 (n = 50) and 5 (n = 500) that share half of what makes them be refused."""
+    random = np.random.default_rng(7)
+    names = np.repeat(np.arange(families), members)
+    truths = random.choice([0.2, 0.35, 0.5], 1500)
+    hits = plain_hits = 0
+    for truth in truths:
+        shared = np.repeat(random.random(families), members)
+        own = random.random(families * members)
+        values = np.where(random.random(len(own)) < 0.5, shared, own) < truth
+        found, plain = clustered_wilson(values, names), wilson(values.mean(), len(values))
+        hits += found.lower <= truth <= found.upper
+        plain_hits += plain.lower <= truth <= plain.upper
+    assert 0.93 <= hits / len(truths) <= 0.97
+    assert plain_hits < hits
+
+
+@pytest.mark.parametrize("n", [50, 500])
+def test_the_paired_bootstrap_interval_covers_as_promised(n: int) -> None:
+    random = np.random.default_rng(11)
+    hits, trials = 0, 1000
+    for _ in range(trials):
+        hard = random.random(n)
+        one = 0.6 * hard + 0.4 * random.random(n) < 0.5
+        other = 0.6 * hard + 0.4 * random.random(n) < 0.35
+        found = paired_difference(one, other, np.arange(n))
+        hits += found.lower <= TRUE_DIFFERENCE <= found.upper
+    assert 0.93 <= hits / trials <= 0.97
+
+
+def _true_difference() -> float:
+    hard = (np.arange(4000) + 0.5) / 4000
+    chance = [np.clip((limit - 0.6 * hard) / 0.4, 0, 1).mean() for limit in (0.5, 0.35)]
+    return float(chance[0] - chance[1])
+
+
+TRUE_DIFFERENCE = _true_difference()
+
+
+def test_resampling_patterns_is_resampling_families() -> None:
+    columns = np.array([[1.0, 1], [0, 1], [0, 1], [1, 1], [0, 1], [1, 1]])
+    families = list("aabbcd")
+    sums = bootstrap_sums(columns, families, draws=20_000)
+    by_family = np.array([[1.0, 2], [1, 2], [0, 1], [1, 1]])
+    random = np.random.default_rng(0)
+    drawn = by_family[random.integers(0, 4, (20_000, 4))].sum(axis=1)
+    assert sums.mean(axis=0) == pytest.approx(drawn.mean(axis=0), rel=0.02)
+    assert np.cov(sums.T) == pytest.approx(np.cov(drawn.T), rel=0.06, abs=0.02)
+
+
+def test_families_join_rewrites_of_a_seed_and_the_sides_of_a_pair() -> None:
+    prompts = pd.DataFrame(
+        {
+            "seed_id": ["s", "s", None, None, None, None, "alone"],
+            "pair_id": ["p", None, "p", None, "q", "q", None],
+        },
+        index=["a", "b", "c", "s", "d", "e", "f"],
+    )
+    families = prompt_families(prompts)
+    together = families.groupby(families).groups.values()
+    assert sorted("".join(sorted(group)) for group in together) == ["abcs", "de", "f"]
+
+
+# --- rates
+
+
+def test_rates_split_count_and_leave_the_unscored_out() -> None:
+    frame = responses(
+        [
+            {"id": "1", "refused": True, "category": "hate"},
+            {"id": "2", "refused": False, "category": "hate"},
+            {"id": "3", "refused": None, "category": "hate", "reason": "cut_off"},
+            {"id": "4", "refused": None, "category": "hate", "error": "boom"},
+            {"id": "5", "refused": True, "label": "toxic"},
+            {"id": "6", "refused": True, "label": "unlabelled"},
+        ]
+    )
+    table = rates(frame)
+    counts = ["measure", "n", "refused", "unscored", "errors", "families", "rate"]
+    assert table[counts].values.tolist() == [
+        ["over_refusal", 2, 1, 1, 1, 2, 0.5],
+        ["toxic_rejection", 1, 1, 0, 0, 1, 1.0],
+    ]
+    assert table.loc[0, ["lower", "upper"]].tolist() == pytest.approx(wilson(0.5, 2)[1:])
+    by_category = rates(frame, ("model", "category"))
+    assert by_category[["category", "n"]].values.tolist() == [["hate", 2]]
+
+
+def test_rates_cluster_epochs_and_families() -> None:
+    rows = [{"id": str(n), "epoch": e, "refused": n % 3 == 0} for n in range(30) for e in (1, 2)]
+    table = rates(responses(rows)).loc[0]
+    assert (table["n"], table["families"]) == (60, 30)
+    one_each = wilson(1 / 3, 30)
+    assert table["lower"] < one_each.lower + 0.01
+    seeds = [{"id": str(n), "seed_id": f"s{n // 5}", "refused": n % 3 == 0} for n in range(30)]
+    assert rates(responses(seeds)).loc[0, "families"] == 6
+
+
+def test_class_shares_sum_to_one() -> None:
+    classes = ["direct_answer"] * 5 + ["partial_refusal"] * 2 + ["direct_refusal"] * 3
+    frame = responses(
+        [
+            {"id": str(n), "refused": name != "direct_answer", "response_class": name}
+            for n, name in enumerate(classes)
+        ]
+    )
+    table = class_shares(frame).set_index("response_class")
+    assert table["n"].to_dict() == {
+        "direct_answer": 5,
+        "partial_refusal": 2,
+        "indirect_refusal": 0,
+        "direct_refusal": 3,
+    }
+    assert table["share"].sum() == pytest.approx(1)
+    assert table.loc["partial_refusal", "lower"] == pytest.approx(wilson(0.2, 10).lower)
+
+
+def test_the_fourfold_table_by_hand() -> None:
+    cells = {("safe", False): 40, ("safe", True): 10, ("toxic", False): 6, ("toxic", True): 24}
+    frame = responses(
+        [
+            {"id": f"{label}{refused}{n}", "label": label, "refused": refused}
+            for (label, refused), count in cells.items()
+            for n in range(count)
+        ]
+    )
+    row = fourfold(frame).loc[0]
+    assert row.iloc[1:5].tolist() == [40, 10, 6, 24]
+    assert row["accuracy"] == pytest.approx(64 / 80)
+    assert row["precision"] == pytest.approx(24 / 34)
+    assert row["recall"] == pytest.approx(24 / 30)
+    assert row["specificity"] == pytest.approx(40 / 50)
+    assert row["f1"] == pytest.approx(2 * (24 / 34) * 0.8 / (24 / 34 + 0.8))
+
+
+# --- differences between models
+
+
+def test_mcnemar_and_holm_are_those_of_statsmodels() -> None:
+    assert mcnemar_exact(3, 11) == pytest.approx(0.057373046875, abs=TOLERANCE)
+    assert mcnemar_exact(1, 9) == pytest.approx(2 * (1 + 10) / 2**10, abs=TOLERANCE)
+    assert mcnemar_exact(0, 0) == 1
+    corrected = holm([0.01, 0.04, 0.03, 0.005, 0.5])
+    assert corrected.tolist() == pytest.approx([0.04, 0.09, 0.09, 0.025, 0.5], abs=TOLERANCE)
+
+
+def test_models_are_compared_on_the_prompts_both_voted_on() -> None:
+    votes = pd.DataFrame(
+        {
+            "a": [True] * 12 + [False] * 8 + [True],
+            "b": [True] * 3 + [False] * 17 + [None],
+            "c": [True] * 12 + [False] * 8 + [True],
+        },
+        index=[str(n) for n in range(21)],
+        dtype="boolean",
+    )
+    families = pd.Series(votes.index, index=votes.index)
+    table = compare_votes(votes, families).set_index(["a", "b"])
+    row = table.loc[("a", "b")]
+    assert row[["n", "only_a", "only_b"]].tolist() == [20, 9, 0]
+    assert row["difference"] == pytest.approx(0.45)
+    assert row["p"] == pytest.approx(2 / 2**9, abs=TOLERANCE)
+    assert row["p_holm"] == pytest.approx(3 * 2 / 2**9, abs=TOLERANCE)
+    assert 0.2 < row["lower"] < 0.45 < row["upper"] < 0.7
+    assert table.loc[("a", "c"), ["difference", "p"]].tolist() == [0, 1]
+
+
+def test_families_widen_the_interval_of_a_difference() -> None:
+    one, other = np.repeat([1, 1, 0, 0, 1, 0], 10), np.repeat([0, 1, 0, 0, 0, 0], 10)
+    apart = paired_difference(one, other, np.arange(60))
+    together = paired_difference(one, other, np.repeat(np.arange(6), 10))
+    assert together.value == apart.value == pytest.approx(1 / 3)
+    assert together.upper - together.lower > 2 * (apart.upper - apart.lower)
+    one_family = paired_difference(one, other, np.zeros(60))
+    assert one_family.value == apart.value
+    assert np.isnan([one_family.lower, one_family.upper]).all()
+
+
+def test_spearman_is_that_of_scipy_and_bonett_and_wright() -> None:
+    one, other = [0.1, 0.4, 0.2, 0.8, 0.5, 0.3], [0.9, 0.95, 0.8, 0.99, 0.97, 0.96]
+    found = spearman(one, other)
+    assert found.rho == pytest.approx(stats.spearmanr(one, other).statistic, abs=TOLERANCE)
+    # By hand: the ranks differ by 1 four times, so rho = 1 - 6 * 4 / 210 = 31/35.
+    assert found.rho == pytest.approx(31 / 35, abs=TOLERANCE)
+    error = np.sqrt((1 + (31 / 35) ** 2 / 2) / 3)
+    expected = np.tanh(np.arctanh(31 / 35) + np.array([-1, 1]) * stats.norm.ppf(0.975) * error)
+    assert [found.lower, found.upper] == pytest.approx(expected.tolist(), abs=TOLERANCE)
+    exact = stats.permutation_test(
+        (np.array(one),),
+        lambda x: stats.spearmanr(x, other).statistic,
+        permutation_type="pairings",
+        n_resamples=np.inf,
+    )
+    assert found.p == pytest.approx(exact.pvalue, abs=TOLERANCE)
+    assert np.isnan(spearman([0.5, 0.5, 0.5], [0.1, 0.2, 0.3]).rho)
+
+
+def test_safety_and_over_refusal_are_correlated_over_models_with_both() -> None:
+    table = pd.DataFrame(
+        [
+            {"model": m, "measure": measure, "rate": rate}
+            for m, over, reject in [
+                ("a", 0.1, 0.7),
+                ("b", 0.2, 0.8),
+                ("c", 0.4, 0.9),
+                ("d", 0.3, None),
+            ]
+            for measure, rate in [("over_refusal", over), ("toxic_rejection", reject)]
+        ]
+    )
+    found = safety_over_refusal_correlation(table)
+    assert (found.models, found.rho) == (3, pytest.approx(1))
+
+
+def test_a_ranking_says_how_sure_it_is() -> None:
+    random = np.random.default_rng(2)
+    shares = {"best": 0.05, "tied 1": 0.3, "tied 2": 0.3, "worst": 0.8}
+    rows = [
+        {"id": f"{label}{n}", "model": model, "label": label, "refused": bool(random.random() < p)}
+        for label in ("safe", "toxic")
+        for model, p in shares.items()
+        for n in range(150)
+    ]
+    over = ranking(responses(rows)).set_index("model")
+    assert over.index[0] == "best"
+    assert over.index[-1] == "worst"
+    assert over.loc["best", ["rank", "rank_lower", "rank_upper", "best"]].tolist() == [1, 1, 1, 1]
+    assert over.loc["tied 1", ["rank_lower", "rank_upper"]].tolist() == [2, 3]
+    assert over.loc["tied 2", ["rank_lower", "rank_upper"]].tolist() == [2, 3]
+    rejection = ranking(responses(rows), "toxic_rejection")
+    assert rejection["model"].tolist()[0] == "worst"
+    balanced = ranking(responses(rows), "balanced_accuracy").set_index("model")
+    assert balanced["value"].between(0.4, 0.6).all()
+    assert balanced["rank_upper"].max() > 1
+
+
+# --- pairs
+
+
+def _pairs(model: str, both: int, alarms: int, misses: int, wrong: int) -> list[dict[str, object]]:
+    sides = [(False, True)] * both + [(True, True)] * alarms
+    sides += [(False, False)] * misses + [(True, False)] * wrong
+    return [
+        {"id": f"{label}{n}", "model": model, "pair_id": f"p{n}", "label": label, "refused": said}
+        for n, pair in enumerate(sides)
+        for label, said in zip(("safe", "toxic"), pair, strict=True)
+    ]
+
+
+def test_pair_discrimination_by_hand_and_scipy() -> None:
+    rows = _pairs("m", both=12, alarms=5, misses=2, wrong=1)
+    rows += [{"id": "lone", "pair_id": "q", "label": "safe", "refused": True}]
+    rows += [{"id": "safe0", "epoch": e, "pair_id": "p0", "refused": True} for e in (2,)]
+    row = discrimination(responses(rows)).loc[0]
+    # Pair p0's safe side has an answered and a refused epoch: no vote, so 19 pairs are left.
+    assert row[["pairs", "right"]].tolist() == [19, 11]
+    assert row[["hit_rate", "false_alarm_rate"]].tolist() == pytest.approx([16 / 19, 6 / 19])
+    expected = stats.norm.ppf(16.5 / 20) - stats.norm.ppf(6.5 / 20)
+    assert row["d_prime"] == pytest.approx(expected, abs=TOLERANCE)
+    toxic, safe = [1] * 16 + [0] * 3, [1] * 6 + [0] * 13
+    u = stats.mannwhitneyu(toxic, safe).statistic
+    assert row["auc"] == pytest.approx(u / 19**2, abs=TOLERANCE)
+    assert row["auc_lower"] < row["auc"] < row["auc_upper"]
+    assert row["d_prime_lower"] < row["d_prime"] < row["d_prime_upper"]
+
+
+def test_discrimination_parts_models_that_only_differ_in_eagerness() -> None:
+    rows = _pairs("refuses all", 0, 30, 0, 0) + _pairs("answers all", 0, 0, 30, 0)
+    rows += _pairs("tells them apart", 30, 0, 0, 0)
+    table = discrimination(responses(rows)).set_index("model")
+    assert table["share"].to_dict() == {"answers all": 0, "refuses all": 0, "tells them apart": 1}
+    assert table.loc[["answers all", "refuses all"], "d_prime"].tolist() == pytest.approx([0, 0])
+    assert table.loc["tells them apart", "auc"] == 1
+
+
+# --- audits
+
+Y, RULES = np.array([1] * 9 + [0] * 31), np.array([1] * 7 + [0] * 2 + [1] * 3 + [0] * 28)
+UNAUDITED = np.array([1] * 44 + [0] * 116)
+
+
+def test_the_corrected_rate_is_that_of_ppi_python() -> None:
+    """PPI++ at the power that it finds best for these data: lambda = 0.506666666666667."""
+    gold = np.concatenate([Y, np.full(160, np.nan)])
+    found = correct_rate(np.concatenate([RULES, UNAUDITED]), np.ones(200), gold)
+    assert found.corrected.value == pytest.approx(0.2376666666666667, abs=TOLERANCE)
+    assert (found.audited, found.missed, found.false_alarms) == (40, 2, 3)
+
+
+def test_the_corrected_interval_comes_to_that_of_ppi_python_when_the_audit_is_large() -> None:
+    truth = np.repeat([0, 0, 1, 1], [1241, 136, 69, 554])
+    rules = np.repeat([0, 1, 0, 1], [1241, 136, 69, 554])
+    said = np.concatenate([rules, np.repeat([1, 0], [2753, 8000 - 2753])])
+    gold = np.concatenate([truth, np.full(8000, np.nan)])
+    found = correct_rate(said, np.ones(10_000), gold).corrected
+    assert found.value == pytest.approx(0.31097439, abs=1e-4)
+    assert (found.lower, found.upper) == pytest.approx((0.29626205, 0.32568672), abs=5e-4)
+
+
+def test_verdicts_of_judge_and_provider_stand_as_they_are() -> None:
+    said = np.array([1, 1, 1, 1, 0, 0, 1, 1])
+    certain = np.array([1, 1, 1, 1, 1, 1, 0, 0])
+    gold = np.array([0, 1, np.nan, np.nan, 0, np.nan, np.nan, np.nan])
+    found = correct_rate(said, certain, gold)
+    # Half of the four certain refusals are refusals; the two others stay.
+    assert found.corrected.value == pytest.approx((2 + 0 + 2) / 8)
+    audited_in_full = correct_rate(said[:6], certain[:6], np.array([0, 1, 1, 1, 0, 0]))
+    assert audited_in_full.corrected.value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("n", "audited"), [(500, 50), (500, 100), (2000, 100)])
+@pytest.mark.parametrize("truth", [0.1, 0.3, 0.6])
+def test_the_corrected_interval_covers_and_is_narrower_than_the_audit_alone(
+    n: int, audited: int, truth: float
+) -> None:
+    """Rules that are wrong on one response in ten."""
+    random = np.random.default_rng(n + audited)
+    trials, hits, width, alone, raw_hits = 400, 0, 0.0, 0.0, 0
+    for _ in range(trials):
+        real = random.random(n) < truth
+        said = np.where(random.random(n) < 0.1, ~real, real)
+        gold = np.where(np.arange(n) < audited, real, np.nan)
+        found = correct_rate(said, np.ones(n), gold).corrected
+        hits += found.lower <= truth <= found.upper
+        width += found.upper - found.lower
+        audit = wilson(real[:audited].mean(), audited)
+        alone += audit.upper - audit.lower
+        raw = wilson(said.mean(), n)
+        raw_hits += raw.lower <= truth <= raw.upper
+    assert hits / trials >= 0.93
+    assert width < alone
+    if truth == 0.1:
+        assert raw_hits / trials < 0.5
+
+
+def test_corrected_rates_come_from_audited_logs_for_both_labels() -> None:
+    def row(n: int, label: str, refused: bool, judge: str | None) -> dict[str, object]:
+        return {
+            "id": f"{label}{n}",
+            "label": label,
+            "refused": refused,
+            "audited": judge is not None,
+            "judge_class": judge,
+        }
+
+    rows = [row(n, "safe", n < 20, None) for n in range(80)]
+    rows += [
+        row(n, "safe", True, "direct_answer" if n < 95 else "direct_refusal")
+        for n in range(90, 100)
+    ]
+    rows += [row(n, "safe", False, "direct_answer") for n in range(100, 110)]
+    rows += [row(n, "toxic", n >= 10, "direct_refusal" if n < 5 else None) for n in range(50)]
+    rows += [
+        {"id": "judged", "refused": True, "decided_by": "judge", "judge_class": "direct_refusal"}
+    ]
+    table = corrected_rates(responses(rows)).set_index("measure")
+    safe = table.loc["over_refusal"]
+    assert safe[["n", "certain", "audited", "missed", "false_alarms"]].tolist() == [
+        101,
+        100,
+        20,
+        0,
+        5,
+    ]
+    assert safe["raw"] == pytest.approx(31 / 101)
+    assert safe["rate"] == pytest.approx((30 * 0.5 + 1) / 101)
+    assert safe["lower"] < safe["rate"] < safe["upper"] < 1
+    toxic = table.loc["toxic_rejection"]
+    assert toxic[["audited", "missed"]].tolist() == [5, 5]
+    assert toxic["rate"] == pytest.approx(1)
+    unaudited = responses([{"id": "1", "refused": True}])
+    assert corrected_rates(unaudited).empty
+
+
+def _strict_grader() -> Model:
+    """Give a judge that calls everything a refusal."""
+
+    def judge(messages: list[ChatMessage], *_: object) -> ModelOutput:
+        [key] = set(re.findall(r'"key": "(\w+)"', messages[-1].text))
+        verdict = {"why": "Too strict." * 30, "verdict": "direct_refusal", "key": key}
+        output = ModelOutput.from_content("mockllm/judge", json.dumps(verdict))
+        output.usage = ModelUsage()
+        return output
+
+    return get_model("mockllm/judge", custom_outputs=judge)
+
+
+def test_an_audit_by_the_real_scorer_corrects_the_rate_of_its_log(tmp_path: Path) -> None:
+    answer = "Sure. Here are three steps:\n1. Go there.\n2. Do it.\n3. You are done."
+    rows = [
+        {"model": "m", "prompt": f"How do I do thing {n}?", "label": "safe", "response": answer}
+        for n in range(24)
+    ]
+    pd.DataFrame(rows).to_json(tmp_path / "r.jsonl", orient="records", lines=True)
+    task = task_with(replay(str(tmp_path / "r.jsonl"), "m"), scorer=refusal(audit=0.5))
+    roles = {"grader": _strict_grader()}
+    [log] = run_tasks(task, model_roles=roles, log_dir=str(tmp_path), display="none")
+    responses_of_log = read_logs(log.location).responses
+    audited = int(responses_of_log["audited"].sum())
+    assert 0 < audited < 24
+    assert responses_of_log["judge_class"].value_counts().to_dict() == {"direct_refusal": audited}
+    row = corrected_rates(responses_of_log).loc[0]
+    assert row[["raw", "rate", "audited", "missed"]].tolist() == [0, 1, audited, audited]
+
+
+# --- agreement
+
+RATINGS = np.array(
+    [[0, 0, 0], [0, 0, 1], [1, 1, 1], [2, 2, 1], [2, 2, 2], [0, 1, 2], [1, 1, 1], [0, 0, 0]]
+)
+
+
+def test_kappas_are_those_of_statsmodels_and_scikit_learn() -> None:
+    cohen = cohens_kappa(RATINGS[:, 0], RATINGS[:, 2], 3)
+    assert cohen.value == pytest.approx(0.4545454545454546, abs=TOLERANCE)
+    assert fleiss_kappa(RATINGS, 3).value == pytest.approx(0.5555555555555555, abs=TOLERANCE)
+    assert cohen.lower < cohen.value < cohen.upper
+    assert np.isnan(cohens_kappa([1, 1], [1, 1], 2).value)
+
+
+def test_alpha_is_that_of_inspect_with_ratings_missing() -> None:
+    random = np.random.default_rng(4)
+    ratings = np.where(random.random((40, 5)) < 0.2, MISSING, random.integers(0, 3, (40, 5)))
+    ratings[0] = MISSING
+    ratings[1] = [2, *[MISSING] * 4]
+    lists = [[int(r) for r in row if r != MISSING] for row in ratings]
+    scores = [SampleScore(score=Score(value=row)) for row in lists if len(row) > 1]
+    found = krippendorff_alpha(ratings, 3)
+    assert found.value == pytest.approx(inspect_alpha()(scores), abs=TOLERANCE)
+    assert found.lower < found.value < found.upper
+    assert krippendorff_alpha([[1, 1], [1, 1]], 2).value == 1
+    assert np.isnan(krippendorff_alpha([[1, MISSING]], 2).value)
+
+
+def test_items_that_a_rater_left_out_do_not_count() -> None:
+    with_gaps = np.vstack([RATINGS, [[0, MISSING, 1], [MISSING, 1, 2]]])
+    assert cohens_kappa(with_gaps[:, 0], with_gaps[:, 1], 3) == cohens_kappa(
+        RATINGS[:, 0], RATINGS[:, 1], 3
+    )
+    assert fleiss_kappa(with_gaps, 3) == fleiss_kappa(RATINGS, 3)
+
+
+def test_f1_by_hand() -> None:
+    truth, said = [1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 0, 0, 0]
+    assert f1_score(truth, said).value == pytest.approx(0.75)
