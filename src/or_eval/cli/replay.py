@@ -65,7 +65,7 @@ def replay(
     overwrite: bool,
     **columns: str | None,
 ) -> None:
-    r"""Turn the responses stored in FILE into Inspect logs, one per model; no model is called.
+    """Turn the responses stored in FILE into Inspect logs, one per model; no model is called.
 
     FILE is csv, tsv, jsonl or json (each also .gz), or parquet, with a row for each response.
     Columns are found by their names (prompt, response, model, label, category, id, language) or
@@ -79,7 +79,7 @@ def replay(
       or-eval replay responses.csv --prompts xstest.csv --source xstest
     One model, under other column names:
       or-eval replay out.parquet --model my-model --response-column text
-    """
+    """  # noqa: D301
     from or_eval.sources import DataError
     from or_eval.sources.responses import load_responses
 

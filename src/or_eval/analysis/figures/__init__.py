@@ -1,1 +1,0 @@
-"""Figures: each a function of a data frame, drawn with altair and saved in four forms."""
