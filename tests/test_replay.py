@@ -392,7 +392,7 @@ def test_a_second_run_into_the_same_folder_never_doubles_a_model(tmp_path: Path)
 
 
 def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) -> None:
-    rows = [{**OK, "prompt": f"p{n}", "language": "en"} for n in range(3000)]
+    rows = [{**OK, "prompt": f"p{n}", "language": "en"} for n in range(6000)]
     file, logs = write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "logs"
     code = "from or_eval.cli.replay import replay; replay()"
     command = [sys.executable, "-c", code, str(file), "--log-dir", str(logs), "--no-score"]
@@ -400,7 +400,10 @@ def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) ->
     deadline = time.monotonic() + 60
     while not list(logs.glob("*.eval")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    # Again and again, as a person would: one that comes while Inspect sets up may be lost.
+    while process.poll() is None and time.monotonic() < deadline:
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
     assert process.wait(timeout=60) != 0
     [info] = list_eval_logs(str(logs))
     log = read_eval_log(info)
