@@ -55,7 +55,9 @@ def main() -> None:
     responses = [response for _, response in pairs]
     arms: dict[str, Callable[[], Task]] = {
         "bare": lambda: Task(
-            MemoryDataset([sample(record) for record in records]), generate(), scorer=includes()
+            MemoryDataset([sample(record) for record in records]),
+            solver=generate(),
+            scorer=includes(),
         ),
         "ours": lambda: refusal_task(
             LoadedPrompts(records=records, duplicates=0, name="benchmark"),

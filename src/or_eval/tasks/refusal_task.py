@@ -8,12 +8,13 @@ from typing import Any
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
-from inspect_ai.solver import generate
+from inspect_ai.solver import Solver, generate
 
 from or_eval.schema import Label, PromptRecord
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers import system_prompt as system_prompt_solver
+from or_eval.solvers.system_prompt import NONE
 from or_eval.sources import LoadedPrompts
 from or_eval.tasks.sample_list import sample_list
 from or_eval.tasks.task_prompts import typed_text
@@ -39,10 +40,7 @@ def refusal_task(prompts: LoadedPrompts, *, system_prompt: object, description: 
     """
     return Task(
         dataset=MemoryDataset([sample(record) for record in prompts.records], name=prompts.name),
-        solver=[
-            system_prompt_solver(typed_text("system_prompt", system_prompt) or "none"),
-            generate(),
-        ],
+        solver=_solvers(typed_text("system_prompt", system_prompt) or NONE),
         scorer=[refusal(), outcome()],
         score_on_error=True,
         fail_on_error=FAILED_SHARE,
@@ -52,6 +50,12 @@ def refusal_task(prompts: LoadedPrompts, *, system_prompt: object, description: 
         description=description,
         metadata={"prompts": prompts_summary(prompts)},
     )
+
+
+def _solvers(system_prompt: str) -> list[Solver]:
+    # A solver that does nothing still costs events in every sample's transcript.
+    first = [] if system_prompt == NONE else [system_prompt_solver(system_prompt)]
+    return [*first, generate()]
 
 
 def sample(record: PromptRecord) -> Sample:
