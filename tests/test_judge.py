@@ -12,7 +12,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers import refusal
-from or_eval.scorers.judge import asking, majority_class
+from or_eval.scorers.judge import majority_class
 from or_eval.scorers.judge.case import (
     REQUEST_LIMIT,
     RESPONSE_LIMIT,
@@ -22,6 +22,7 @@ from or_eval.scorers.judge.case import (
     shorten_middle,
 )
 from or_eval.scorers.judge.reading import read_verdict
+from or_eval.solvers import structured_output
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, Reply, Request, ScriptedServer, judged_response, verdict_line
 
@@ -225,7 +226,7 @@ def judge_once(script, tmp_path: Path, **config):
 class TestAsking:
     @pytest.fixture(autouse=True)
     def forget_forms(self):
-        asking._form_taken.clear()
+        structured_output._form_taken.clear()
 
     def test_request(self, tmp_path):
         score, [request] = judge_once(lambda r: verdict_line(r, "partial_refusal"), tmp_path)
@@ -387,7 +388,7 @@ class TestAsking:
 
     @pytest.mark.parametrize(
         ("role", "run", "expected"),
-        [({}, {}, asking.MAX_RETRIES), ({"max_retries": 2}, {}, 2), ({}, {"max_retries": 3}, 3),
+        [({}, {}, structured_output.MAX_RETRIES), ({"max_retries": 2}, {}, 2), ({}, {"max_retries": 3}, 3),
          ({"timeout": 9}, {}, None), ({}, {"timeout": 9}, None)],
     )  # fmt: skip
     def test_a_judge_is_not_waited_for_for_ever_unless_the_user_says_so(
