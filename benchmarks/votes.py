@@ -144,13 +144,15 @@ def write_log(path: Path, number: int, log_set: LogSet) -> None:
 
 
 def made_sample(index: int, number: int, words: int):
-    """Make a sample as the tasks and the scorer of or-eval do."""
+    """Make a sample as the tasks and the scorer of or-eval do; a quarter of them is toxic."""
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ChatMessageUser, ModelOutput
     from inspect_ai.scorer import Score
 
     from or_eval.schema import prompt_id
 
+    record_label = "toxic" if index % 4 == 3 else "safe"
+    language = ("en", "zh", "ko")[index % 3]
     prompt = f"Question {index}: " + "what would a curious person ask about this? " * 4
     chance = random.Random(index * 31 + number)
     hard = random.Random(index).random()
@@ -174,16 +176,16 @@ def made_sample(index: int, number: int, words: int):
     }
     output = ModelOutput.from_content(f"model-{number}", chance.choice("abc") + " word" * words)
     return EvalSample(
-        id=prompt_id("en", prompt),
+        id=prompt_id(language, prompt),
         epoch=1,
         input=prompt,
-        target="safe",
+        target=record_label,
         metadata={
-            "label": "safe",
+            "label": record_label,
             "category": f"category {index % 10}",
-            "language": "en",
+            "language": language,
             "source": "made",
-            "method": None,
+            "method": f"method {index % 7}",
             "seed_id": f"seed {index // 5}",
             "pair_id": None,
         },

@@ -8,11 +8,14 @@ from click.testing import CliRunner
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 import or_eval.tasks
+from or_eval.analysis.report import needs
 from or_eval.cli import main
+from or_eval.cli.demo import _write_reports
+from report_logs import summary_of
 
 
-def test_demo_shows_rates_logs_and_what_comes_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_demo_shows_rates_logs_reports_and_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
         or_eval.tasks, "starter", partial(or_eval.tasks.starter, category="privacy")
@@ -27,4 +30,15 @@ def test_demo_shows_rates_logs_and_what_comes_next(
     assert "over-refusal" in result.output
     assert "%" in result.output
     assert "inspect view --log-dir" in result.output
-    assert str(tmp_path) in result.output
+    [folder] = tmp_path.iterdir()
+    for name in ("report", "changes"):
+        assert str(folder / name / "index.html") in result.output.replace("\n", "")
+    assert [run["system_prompt"] for run in summary_of(folder / "report")["runs"]] == ["none"]
+    runs = summary_of(folder / "changes")["runs"]
+    assert [(run["run"], run["system_prompt"]) for run in runs] == [("A", "none"), ("B", "safe")]
+
+    monkeypatch.setattr(needs, "find_spec", lambda name: None)
+    _write_reports(tmp_path / "other", logs)
+    assert "No report is written." in (said := capsys.readouterr().out)
+    assert "pip install 'or-eval[report]'" in said
+    assert not (tmp_path / "other").exists()

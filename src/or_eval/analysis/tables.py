@@ -10,7 +10,8 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# OWASP's list, with the full-width forms that some spreadsheets take for the same.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def terminal_table(frame: pd.DataFrame, title: str) -> Table:
@@ -18,7 +19,9 @@ def terminal_table(frame: pd.DataFrame, title: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[column])
-        table.add_column(Text(str(column)), justify="right" if numeric else "left")
+        table.add_column(
+            Text(str(column)), justify="right" if numeric else "left", overflow="fold"
+        )
     for row in frame.itertuples(index=False):
         table.add_row(*(Text(_shown(value)) for value in row))
     return table

@@ -88,7 +88,7 @@ def vote(
         paths, scorer=scorer, on_conflict=on_conflict, one_task=True, models=of, audits=False
     )
     matrix = vote_matrix(logs.responses)
-    _check_rule(wanted, len(matrix.columns))
+    check_rule(wanted, len(matrix.columns))
     kept, funnel = select(matrix, wanted)
     return Votes(
         vote_table(_with_meta(logs.prompts.loc[kept], logs.responses), matrix.loc[kept]),
@@ -119,25 +119,49 @@ def vote_matrix(responses: pd.DataFrame) -> pd.DataFrame:
     return (share > 0.5).mask(share == 0.5)
 
 
+def drop_reasons(matrix: pd.DataFrame, rule: VoteRule) -> pd.Series[str]:
+    """Say of each prompt why a rule doesn't keep it: the first condition that it fails.
+
+    Args:
+        matrix: Votes, as :func:`vote_matrix` gives them.
+        rule: Which prompts to keep.
+
+    Returns:
+        A reason by prompt id; empty for the prompts kept.
+    """
+    reasons = pd.Series("", index=matrix.index)
+    for reason, passes in _conditions(matrix, rule):
+        reasons = reasons.mask((reasons == "") & ~passes, reason)
+    return reasons
+
+
 def select(matrix: pd.DataFrame, rule: VoteRule) -> tuple[pd.Index[str], list[FunnelStep]]:
     """Apply a rule to votes; give the ids of the prompts kept, and the funnel that led there."""
+    reasons = drop_reasons(matrix, rule)
+    left = len(matrix)
+    funnel = [FunnelStep("prompts in the logs", 0, left)]
+    for reason, _ in _conditions(matrix, rule):
+        dropped = int((reasons == reason).sum())
+        left -= dropped
+        funnel.append(FunnelStep(reason, dropped, left))
+    return matrix.index[reasons == ""], funnel
+
+
+def _conditions(matrix: pd.DataFrame, rule: VoteRule) -> list[tuple[str, pd.Series[bool]]]:
+    """Give a rule's conditions in order: what failing one is called, and which prompts pass."""
     voted, refused = matrix.notna().sum(axis=1), matrix.sum(axis=1)
-    steps = [("no vote: unscored, failed or tied for every model", voted > 0)]
+    conditions = [("no vote: unscored, failed or tied for every model", voted > 0)]
     if rule.min_votes is not None:
-        steps.append((f"fewer than {rule.min_votes} votes", voted >= rule.min_votes))
+        conditions.append((f"fewer than {rule.min_votes} votes", voted >= rule.min_votes))
     if rule.min_refusals is not None:
-        steps.append((f"fewer than {rule.min_refusals} refusals", refused >= rule.min_refusals))
+        conditions.append(
+            (f"fewer than {rule.min_refusals} refusals", refused >= rule.min_refusals)
+        )
     if rule.max_refusals is not None:
-        steps.append((f"more than {rule.max_refusals} refusals", refused <= rule.max_refusals))
+        conditions.append((f"more than {rule.max_refusals} refusals", refused <= rule.max_refusals))
     if rule.majority:
-        steps.append(("not refused by a majority", 2 * refused > voted))
-    kept = pd.Series(True, index=matrix.index)
-    funnel = [FunnelStep("prompts in the logs", 0, len(kept))]
-    for reason, passes in steps:
-        before = int(kept.sum())
-        kept &= passes
-        funnel.append(FunnelStep(reason, before - int(kept.sum()), int(kept.sum())))
-    return kept.index[kept], funnel
+        conditions.append(("not refused by a majority", 2 * refused > voted))
+    return conditions
 
 
 def vote_table(prompts: pd.DataFrame, matrix: pd.DataFrame) -> pd.DataFrame:
@@ -192,7 +216,12 @@ def _with_meta(prompts: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
     return prompts.assign(meta=pd.Series(meta, index=prompts.index, dtype=object))
 
 
-def _check_rule(rule: VoteRule, models: int) -> None:
+def check_rule(rule: VoteRule, models: int) -> None:
+    """Make sure that so many models can meet a rule.
+
+    Raises:
+        LogError: They can't.
+    """
     least, most = rule.min_refusals, rule.max_refusals
     for name, number in (("--min-refusals", least), ("--min-votes", rule.min_votes)):
         if number is not None and number > models:

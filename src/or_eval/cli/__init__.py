@@ -15,6 +15,7 @@ _COMMANDS = {
     "classify": "Say of stored responses whether they refuse.",
     "agreement": "Compare verdicts with people's labels.",
     "vote": "Count which prompts models refuse.",
+    "report": "Write a report: findings, figures, tables.",
 }
 
 

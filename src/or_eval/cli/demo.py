@@ -28,7 +28,8 @@ def demo(log_dir: str) -> None:
     """Test a small local model on the bundled prompts, with two system prompts.
 
     SmolLM2 (135 million parameters) answers the English starter prompts once with no system
-    prompt and once with a cautious one. No network is used. The numbers show that everything
+    prompt and once with a cautious one. No network is used. Two reports are written: on the model
+    without a system prompt, and on what the cautious one changed. The numbers show that everything
     works; a model this small says little about over-refusal.
     """
     from inspect_ai import eval as inspect_eval
@@ -47,6 +48,7 @@ def demo(log_dir: str) -> None:
             f"{problem.splitlines()[0]} (see inspect view --log-dir {folder})"
         )
     _print_rates(logs)
+    _write_reports(folder, logs)
     _print_next_steps(folder)
 
 
@@ -79,6 +81,25 @@ def _interval(rates: dict[str, int | float], name: str) -> str:
         return "none scored"
     low, high = rates[f"{name}_lower"], rates[f"{name}_upper"]
     return f"{rates[name]:.1%}  [{low:.1%}, {high:.1%}]"
+
+
+def _write_reports(folder: Path, logs: list[EvalLog]) -> None:
+    """Write a report on the first log, and one on what changed in the second."""
+    from inspect_ai._util.error import PrerequisiteError
+    from rich.text import Text
+
+    from or_eval.analysis.report import write_comparison, write_report
+
+    plain, cautious = (log.location for log in logs)
+    try:
+        report = write_report(plain, folder / "report")
+        changes = write_comparison(plain, cautious, folder / "changes")
+    except PrerequisiteError as missing:
+        click.echo(f"\nNo report is written. {Text.from_markup(str(missing.message)).plain}")
+        return
+    click.echo(
+        f"\nReport on the model: {report}\nWhat the cautious system prompt changed: {changes}"
+    )
 
 
 def _print_next_steps(folder: Path) -> None:

@@ -1,0 +1,173 @@
+"""What all figures share: the drawing library, colours, shapes, and how a rate is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+import pandas as pd
+from inspect_ai._util.error import PrerequisiteError
+from rich.markup import escape
+
+from or_eval.analysis.figures.shown_names import shown_names
+
+# Okabe and Ito (2008), without yellow, which is lost on white; every colour comes with a shape
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#000000")
+SHAPES = (
+    *("circle", "square", "triangle-up", "diamond"),
+    *("triangle-down", "cross", "triangle-right", "triangle-left"),
+)
+MOST_COLOURS = len(COLOURS)
+"""More models than this can't be told apart by colour: they get a panel each."""
+
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
+_MOST_TICKS = 8
+_LABEL_PIXELS = 280
+
+
+class Figure(NamedTuple):
+    """A figure with its words and its data.
+
+    Attributes:
+        name: Short name, for files and anchors.
+        title: What it shows.
+        note: How to read it, in a sentence or two.
+        chart: The altair chart.
+        data: The figures behind it.
+    """
+
+    name: str
+    title: str
+    note: str
+    chart: Any
+    data: pd.DataFrame
+
+
+def altair() -> Any:
+    """Give the module ``altair``.
+
+    Raises:
+        PrerequisiteError: It isn't installed.
+    """
+    try:
+        import altair
+        import vl_convert  # noqa: F401  # without it nothing can be saved
+    except ImportError as missing:
+        raise PrerequisiteError(
+            escape("Figures and reports need altair: pip install 'or-eval[report]'")
+        ) from missing
+    return altair
+
+
+def javascript_bundle() -> str:
+    """Give the scripts that draw charts in a page: Vega, Vega-Lite and vega-embed."""
+    altair()
+    import vl_convert
+
+    bundle: Any = vl_convert.javascript_bundle  # its stub asks for an argument that has a default
+    return str(bundle())
+
+
+def percent(value: float) -> str:
+    """Write a share as a percentage, or a dash where there is none."""
+    return "—" if pd.isna(value) else f"{100 * value:.0f} %"
+
+
+def with_interval(value: float, lower: float, upper: float) -> str:
+    """Write a share with its interval, as ``34 % (28–41)``."""
+    if pd.isna(lower) or pd.isna(upper):
+        return percent(value)
+    return f"{percent(value)} ({100 * lower:.0f}–{100 * upper:.0f})"
+
+
+def over_refusal(rates: pd.DataFrame) -> pd.DataFrame:
+    """Give the rows of rates that are over-refusal rates of at least one response."""
+    return rates[(rates["measure"] == "over_refusal") & (rates["n"] > 0)]
+
+
+def drawn(rates: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Make rates ready for a chart.
+
+    Args:
+        rates: Columns ``rate``, ``lower`` and ``upper``, and those named.
+        names: Columns of names to show.
+
+    Returns:
+        The rates with their names as figures show them; ``interval``, the rate and its interval
+        as a person reads them; ``bounded``, whether there is an interval; and bounds at the rate
+        itself where there is none.
+    """
+    bounds = zip(rates["rate"], rates["lower"], rates["upper"], strict=True)
+    return with_shown_names(rates, *names).assign(
+        interval=[with_interval(*estimate) for estimate in bounds],
+        bounded=rates["lower"].notna() & rates["upper"].notna(),
+        lower=rates["lower"].fillna(rates["rate"]),
+        upper=rates["upper"].fillna(rates["rate"]),
+    )
+
+
+def with_shown_names(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Put in the form in which figures show them the names in some columns."""
+    names = shown_names(name for column in columns for name in frame[column].unique())
+    return frame.assign(**{column: frame[column].map(names) for column in columns})
+
+
+def hollow(points: Any, data: pd.DataFrame, **place: Any) -> list[Any]:
+    """Give a layer that hollows the points that have no interval; none where all have one."""
+    if data["bounded"].all():
+        return []
+    dots = points.transform_filter("!datum.bounded")
+    return [dots.mark_point(filled=True, color="white", size=14, opacity=1).encode(**place)]
+
+
+def hollow_note(data: pd.DataFrame) -> str:
+    """Say what hollow points mean, where there are any."""
+    if data["bounded"].all():
+        return ""
+    return " A hollow point has no interval: all its prompts are of one family."
+
+
+def rate_axis(title: str | None, domain: tuple[float, float]) -> Any:
+    """Give an axis of percentages with round ticks, none of them beyond 0 and 100 %."""
+    low, high = max(domain[0], 0.0), min(domain[1], 1.0)
+    step = next((step for step in _STEPS if (high - low) / step < _MOST_TICKS), _STEPS[-1])
+    first = ceil(low / step - 1e-9)
+    count = int((high - first * step) / step + 1e-9) + 1
+    ticks = [round((first + index) * step, 2) for index in range(count)]
+    # without a count of its own, Vega leaves every other tick out of a small panel
+    return altair().Axis(
+        title=title, format=".0%", values=ticks, tickCount=len(ticks), labelOverlap=False
+    )
+
+
+def shares(lower: pd.Series[float], upper: pd.Series[float]) -> tuple[float, float]:
+    """Give the domain of an axis that shows shares and their intervals.
+
+    It goes a little beyond 0 and 1 where shares come near them, so that no point is cut.
+    """
+    low, high = float(lower.min()), float(upper.max())
+    span = max(high - low, 0.1)
+    return max(-0.03 * span, low - 0.06 * span), min(1 + 0.03 * span, high + 0.06 * span)
+
+
+def scales(names: Sequence[str]) -> tuple[Any, Any]:
+    """Give the scales of colour and of shape for at most :data:`MOST_COLOURS` names."""
+    alt = altair()
+    domain = list(names)
+    return (
+        alt.Scale(domain=domain, range=list(COLOURS[: len(domain)])),
+        alt.Scale(domain=domain, range=list(SHAPES[: len(domain)])),
+    )
+
+
+def finished(chart: Any) -> Any:
+    """Give a chart the look of all figures: a light grid, no frame, room for long labels."""
+    room = _LABEL_PIXELS
+    return (
+        chart.configure_view(stroke=None)
+        .configure_axis(labelLimit=room, titleFontWeight="normal", gridOpacity=0.6)
+        .configure_legend(labelLimit=room, titleFontWeight="normal", symbolSize=70, symbolOpacity=1)
+        .configure_header(labelLimit=room, labelFontWeight="bold", title=None)
+        .configure_title(anchor="start", fontWeight="normal")
+    )

@@ -1,0 +1,56 @@
+"""Pages with figures that need no network and run no script but their own."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from or_eval.analysis.figures.drawing import javascript_bundle
+from or_eval.analysis.hostile_text import script_json, visible
+
+
+def render_page(template: str, script: str, data: Mapping[str, Any], **values: Any) -> str:
+    """Render a page.
+
+    Whatever the template writes is escaped, with hidden characters made visible. It finds
+    ``policy`` (a content security policy under which only the page's two scripts run, without
+    ``eval``, and nothing is loaded), ``library`` (Vega and its kin), ``script``, and ``data``.
+
+    Args:
+        template: Jinja template of the page.
+        script: The page's own script.
+        data: What the script reads, by name; each goes into an element of type
+            ``application/json``.
+        values: Whatever else the template writes.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    library = javascript_bundle()
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.from_string(template).render(
+        policy=_policy(library, script),
+        library=Markup(library),
+        script=Markup(script),
+        data={name: Markup(script_json(item)) for name, item in data.items()},
+        **values,
+    )
+
+
+def _policy(*scripts: str) -> Any:
+    from markupsafe import Markup
+
+    hashes = (b64encode(sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{value}'" for value in hashes)
+    return Markup(
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,64 @@
+"""Text of models and of strangers, made fit to be looked at and put into a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+# C0 and C1 controls but tab and newline, bidirectional controls, line and paragraph separators,
+# halves of surrogate pairs, interlinear marks, and tag characters: what hides or reorders text
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_IN_SCRIPT = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+_IN_SCRIPT_PATTERN = re.compile("[<>&\u2028\u2029]")
+
+
+def visible(text: str) -> str:
+    """Write characters that hide or reorder text as ``[U+202E]``."""
+    return _INVISIBLE.sub(lambda found: f"[U+{ord(found[0]):04X}]", text.replace("\r\n", "\n"))
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut a text to so many characters, and say so."""
+    return text if len(text) <= limit else text[:limit] + _cut_note(text, limit)
+
+
+def marked_parts(text: str, spans: Iterable[tuple[int, int]], limit: int) -> list[str]:
+    """Make a text visible and cut it, in parts: every second one lies within a span.
+
+    Args:
+        text: The text.
+        spans: Where passages start and end in it.
+        limit: Characters to keep; a note at the end says what was cut.
+    """
+    parts, at = [], 0
+    for start, end in sorted(spans):
+        begin, stop = max(start, at), min(end, limit)
+        if begin < stop:
+            parts += [visible(text[at:begin]), visible(text[begin:stop])]
+            at = stop
+    rest = visible(text[at:limit])
+    return [*parts, rest if len(text) <= limit else rest + _cut_note(text, limit)]
+
+
+def script_json(value: Any) -> str:
+    """Write JSON that can stand within ``<script type="application/json">``.
+
+    Nothing in it can end the element or start a comment; it reads back as what it was.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _IN_SCRIPT_PATTERN.sub(lambda found: _IN_SCRIPT[found[0]], text)
+
+
+def _cut_note(text: str, limit: int) -> str:
+    return f" … [cut: {len(text) - limit:,} of {len(text):,} characters]"

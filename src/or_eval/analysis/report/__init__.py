@@ -1,0 +1,88 @@
+"""Reports: logs in, a folder with a page, figures, tables and a summary out."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.analysis.logs import LogPaths
+
+__all__ = ["write_comparison", "write_report"]
+
+
+def write_report(
+    logs: LogPaths,
+    out: str | PathLike[str],
+    *,
+    scorer: str = "refusal",
+    on_conflict: OnConflict = "error",
+) -> Path:
+    """Write a report on logs.
+
+    Args:
+        logs: Log files and folders of logs.
+        out: Folder to write; an older report there is replaced.
+        scorer: Name of the score that says whether a response is a refusal.
+        on_conflict: What to do about logs that can't be counted together
+            (:func:`or_eval.analysis.responses.read_logs`).
+
+    Returns:
+        The path of the report's ``index.html``.
+
+    Raises:
+        LogError: The logs can't be used, or `out` holds something else than a report.
+        PrerequisiteError: An optional dependency is missing.
+    """
+    from or_eval.analysis.report.findings import find
+    from or_eval.analysis.report.folder import check_place, write_folder
+    from or_eval.analysis.report.model_report import model_report
+    from or_eval.analysis.report.needs import check_needs
+    from or_eval.analysis.responses import read_logs
+
+    check_needs()
+    check_place(Path(out))
+    found = find(read_logs(logs, scorer=scorer, on_conflict=on_conflict))
+    return write_folder(model_report(found, scorer), Path(out))
+
+
+def write_comparison(
+    before: LogPaths,
+    after: LogPaths,
+    out: str | PathLike[str],
+    *,
+    scorer: str = "refusal",
+    on_conflict: OnConflict = "error",
+) -> Path:
+    """Write a report on what changed between two runs of the same prompts.
+
+    Args:
+        before: Logs of the first run, A.
+        after: Logs of the second run, B.
+        out: Folder to write; an older report there is replaced.
+        scorer: Name of the score that says whether a response is a refusal.
+        on_conflict: What to do about logs within one run that can't be counted together.
+
+    Returns:
+        The path of the report's ``index.html``.
+
+    Raises:
+        LogError: The logs can't be used or have no prompts or models in common, or `out` holds
+            something else than a report.
+        PrerequisiteError: An optional dependency is missing.
+    """
+    from or_eval.analysis.report.comparison_report import comparison_report
+    from or_eval.analysis.report.folder import check_place, write_folder
+    from or_eval.analysis.report.needs import check_needs
+    from or_eval.analysis.report.run_changes import changes
+    from or_eval.analysis.responses import read_logs
+
+    check_needs()
+    check_place(Path(out))
+    runs = [
+        read_logs(logs, scorer=scorer, on_conflict=on_conflict, audits=False)
+        for logs in (before, after)
+    ]
+    return write_folder(comparison_report(changes(*runs), scorer), Path(out))

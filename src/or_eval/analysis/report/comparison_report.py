@@ -1,0 +1,160 @@
+"""The report on what changed between two runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from or_eval.analysis.figures.run_differences import run_differences
+from or_eval.analysis.report.contents import Browser, Report, ReportTable
+from or_eval.analysis.report.prompt_browser import MOST_PROMPTS, count_shown, one_each
+from or_eval.analysis.report.prompt_records import prompt_records
+from or_eval.analysis.report.run_changes import RUNS, Changes
+from or_eval.analysis.report.runs import run_table
+from or_eval.analysis.report.viewer_links import log_folder
+from or_eval.analysis.report.wording import counted, more_than_chance
+from or_eval.analysis.tables import records
+
+_MOST_TOLD = 6
+_KINDS = {"safe": "harmless", "toxic": "toxic"}
+_WORDS = {
+    "A and B": "the two runs: what stood before, and what came after.",
+    "Refused": "over-refusal on safe prompts (they look harmful and are harmless; lower is "
+    "better), toxic rejection on toxic ones (higher is better).",
+    "More than chance": "a difference as large would be rare if the runs didn't differ: its "
+    "p-value, corrected for the number of comparisons, is under 0.05 and its 95 % interval "
+    "excludes zero.",
+}
+
+
+def comparison_report(found: Changes, scorer: str) -> Report:
+    """Put changes into a report.
+
+    Args:
+        found: What changed.
+        scorer: Name of the score that it was found from.
+    """
+    folder = log_folder([head.location for logs in found.runs for head in logs.heads])
+    browser = _browser(found, folder, scorer)
+    return Report(
+        kind="comparison",
+        title="What changed between two runs",
+        words=_WORDS,
+        summary=_sentences(found),
+        headline=_headline(found.rates),
+        runs=_runs(found, scorer),
+        tables=_tables(found),
+        figures=[run_differences(found.rates)],
+        browser=browser,
+        notes=found.notes,
+        log_dir=folder,
+        findings={
+            "prompts_compared": found.prompts,
+            "changes": records(found.rates),
+            "flips": records(found.flips[["id", "model", "label", "change"]]),
+        },
+    )
+
+
+def _runs(found: Changes, scorer: str) -> ReportTable:
+    tables = [
+        run_table(logs.heads, logs.responses, scorer).assign(run=run)
+        for run, logs in zip(RUNS, found.runs, strict=True)
+    ]
+    frame = pd.concat(tables, ignore_index=True)
+    frame.insert(0, "run", frame.pop("run"))
+    note = "A row per log. Arguments of models are left out, since they may hold keys."
+    return ReportTable("runs", "What was run", note, frame)
+
+
+def _headline(rates: pd.DataFrame) -> ReportTable:
+    columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper"]
+    sure = ["yes" if more_than_chance(row) else "no" for _, row in rates.iterrows()]
+    return ReportTable(
+        "headline",
+        "Changes by model",
+        "The change from A to B in percentage points, with its 95 % interval.",
+        rates[columns].assign(more_than_chance=sure),
+    )
+
+
+def _tables(found: Changes) -> list[ReportTable]:
+    tables = [
+        ReportTable(
+            "changes",
+            "Changes by model",
+            "On the n prompts that have a vote in both runs (a vote is what most of a model's "
+            "responses to a prompt did). The difference is B less A in percentage points, with a "
+            "paired bootstrap interval; p is McNemar's exact test, which takes prompts as "
+            "independent; p (Holm) is corrected for all rows.",
+            found.rates,
+            opened=True,
+        ),
+        ReportTable(
+            "flips",
+            "Prompts whose vote changed",
+            "The first prompts of the table are shown with their responses below.",
+            found.flips[["model", "change", "label", "category", "language", "prompt", "id"]],
+        ),
+    ]
+    return [table for table in tables if not table.frame.empty]
+
+
+def _sentences(found: Changes) -> list[str]:
+    """Tell the changes that are more than chance, and the others where there is room for them."""
+    count, rows = found.rates["model"].nunique(), records(found.rates)
+    sure = [row for row in rows if more_than_chance(row)]
+    told = rows if len(rows) <= _MOST_TOLD else sure
+    rest = len(rows) - len(told)
+    return [
+        f"{counted(count, 'model')} {'was' if count == 1 else 'were'} compared on the "
+        f"{counted(found.prompts, 'prompt')} that both runs have.",
+        *(_sentence(row) for row in told),
+        *([f"{counted(rest, 'other change')} may well be chance."] if rest else []),
+    ]
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    sure = "more" if more_than_chance(row) else "not more"
+    bounds = ""
+    if row["lower"] is not None:
+        bounds = f" ({100 * row['lower']:+.1f} to {100 * row['upper']:+.1f})"
+    return (
+        f"{row['model']}: of {counted(row['n'], _KINDS[row['label']] + ' prompt')}, "
+        f"{100 * row['rate_a']:.1f} % were refused in A and {100 * row['rate_b']:.1f} % in B: a "
+        f"change of {100 * row['difference']:+.1f} percentage points{bounds}, {sure} than chance. "
+        f"{row['newly_refused']:,} newly refused, {row['newly_answered']:,} newly answered."
+    )
+
+
+def _browser(found: Changes, folder: str, scorer: str) -> Browser:
+    """Show the prompts whose vote changed for most models, with the responses of both runs."""
+    ids = [str(key) for key in found.flips["id"].value_counts().index]
+    shown = _representative(found, ids[:MOST_PROMPTS])
+    prompts = prompt_records(shown, found.runs[0].prompts, ids[:MOST_PROMPTS], folder, scorer)
+    said = {key: _said(flips) for key, flips in found.flips.groupby("id")}
+    for key, record in zip(ids, prompts, strict=False):
+        record["said"] = said[key]
+    note = "Prompts refused in one run and answered in the other: "
+    return Browser(
+        "Prompts whose vote changed", note + count_shown(len(prompts), len(ids)), prompts
+    )
+
+
+def _representative(found: Changes, ids: list[str]) -> pd.DataFrame:
+    """Take of each run and model the first response to each prompt that did what its vote says."""
+    parts = []
+    for run, logs, matrix in zip(RUNS, found.runs, found.votes, strict=True):
+        rows = logs.responses[logs.responses["id"].isin(ids)].assign(run=run)
+        votes = pd.DataFrame({"vote": matrix.stack()})
+        as_voted = rows["refused"].eq(rows.join(votes, on=["id", "model"])["vote"])
+        parts.append(one_each(rows, as_voted.fillna(False).astype("bool"), ["id", "model"]))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _said(flips: pd.DataFrame) -> str:
+    """Say who changed how, as ``newly refused by a, b; newly answered by c``."""
+    return "; ".join(
+        f"{change} by {', '.join(group['model'])}" for change, group in flips.groupby("change")
+    )

@@ -1,0 +1,143 @@
+"""From logs to the tables of a report."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from or_eval.analysis.audit import corrected_rates
+from or_eval.analysis.comparisons import compare_votes
+from or_eval.analysis.discrimination import discrimination
+from or_eval.analysis.families import prompt_families
+from or_eval.analysis.hostile_text import visible
+from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
+from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
+from or_eval.analysis.responses import Logs
+from or_eval.analysis.vote_agreement import VoteAgreement, vote_agreement
+from or_eval.analysis.votes import vote_matrix
+from or_eval.schema import Label
+
+_SHOWN_NAMES = ("model", "category", "language", "source", "method")
+_MOST_GROUPS = 60
+
+
+class Findings(NamedTuple):
+    """What the logs show; frames as the functions that make them describe them.
+
+    Attributes:
+        logs: The logs' frames, with names made fit to be shown.
+        models: Rates by model.
+        rates_by: Rates by model and a column that has several values (``category``,
+            ``language``, ``method``, ``source``).
+        pooled: Rates over all models by columns (``("category",)``, two columns for heat maps).
+        classes: Class shares by model.
+        fourfold: The four cells by model, and by model and language where there are several.
+        differences: Differences between models, with ``label``: on safe and on toxic prompts.
+        rankings: Rankings by measure.
+        correlation: Of toxic rejection with over-refusal over models.
+        corrected: Audit-corrected rates by model; empty without audits.
+        pairs: Pair discrimination by model; empty without pairs.
+        agreement: Agreement of the votes on safe and toxic prompts; None with one model.
+    """
+
+    logs: Logs
+    models: pd.DataFrame
+    rates_by: dict[str, pd.DataFrame]
+    pooled: dict[tuple[str, ...], pd.DataFrame]
+    classes: pd.DataFrame
+    fourfold: dict[str, pd.DataFrame]
+    differences: pd.DataFrame
+    rankings: dict[str, pd.DataFrame]
+    correlation: Correlation
+    corrected: pd.DataFrame
+    pairs: pd.DataFrame
+    agreement: VoteAgreement | None
+
+
+def find(logs: Logs) -> Findings:
+    """Compute all that a report tells from the frames of logs."""
+    logs = with_shown_names(logs)
+    responses = logs.responses
+    matrix = vote_matrix(responses)
+    families = prompt_families(logs.prompts)
+    models = rates(responses)
+    split, notes = _splits(responses)
+    logs = logs._replace(notes=[*logs.notes, *notes])
+    grids = [
+        (row, "language") for row in ("category", "method") if "language" in split and row in split
+    ]
+    fourfolds = {"fourfold": ("model",)} | (
+        {"fourfold-by-language": ("model", "language")} if "language" in split else {}
+    )
+    labelled = logs.prompts.index[logs.prompts["label"].isin(list(MEASURES))]
+    with_rate = matrix.loc[matrix.index.isin(labelled)]
+    pooled: list[tuple[str, ...]] = [(name,) for name in split]
+    return Findings(
+        logs=logs,
+        models=models,
+        rates_by={name: rates(responses, ("model", name)) for name in split},
+        pooled={by: rates(responses, by) for by in [*pooled, *grids]},
+        classes=class_shares(responses),
+        fourfold={name: fourfold(responses, by) for name, by in fourfolds.items()},
+        differences=_differences(logs.prompts, matrix, families),
+        rankings=_rankings(responses, models),
+        correlation=safety_over_refusal_correlation(models),
+        corrected=corrected_rates(responses),
+        pairs=discrimination(responses),
+        agreement=vote_agreement(with_rate, families) if len(matrix.columns) > 1 else None,
+    )
+
+
+def with_shown_names(logs: Logs) -> Logs:
+    """Make hidden characters in names visible, for every table and figure at once."""
+    return logs._replace(
+        prompts=_shown(logs.prompts, _SHOWN_NAMES[1:]),
+        responses=_shown(logs.responses, _SHOWN_NAMES),
+    )
+
+
+def _shown(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    shown = {}
+    for column in columns:
+        names = {name: visible(name) for name in frame[column].dropna().unique()}
+        shown[column] = frame[column].map(names).astype("str")
+    return frame.assign(**shown)
+
+
+def _splits(responses: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Give the columns with several values, and a note on what is not in tables by them."""
+    split, notes = [], []
+    for name in _SHOWN_NAMES[1:]:
+        values, missing = responses[name].nunique(), int(responses[name].isna().sum())
+        if values > _MOST_GROUPS:
+            notes.append(f"no rates by {name}: there are {values} of them")
+        elif values > 1:
+            split.append(name)
+            if missing:
+                notes.append(f"{missing} responses have no {name}: no rate by {name} has them")
+    return split, notes
+
+
+def _differences(
+    prompts: pd.DataFrame, matrix: pd.DataFrame, families: pd.Series[str]
+) -> pd.DataFrame:
+    parts = []
+    for label in (Label.SAFE, Label.TOXIC):
+        of_label = matrix.loc[matrix.index.isin(prompts.index[prompts["label"] == label])]
+        if len(of_label):
+            found = compare_votes(of_label, families)
+            found.insert(0, "label", label.value)
+            parts.append(found)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _rankings(responses: pd.DataFrame, models: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    found = {}
+    known = models[models["n"] > 0]
+    measures = set(known["measure"])
+    if "over_refusal" in measures:
+        found["over_refusal"] = ranking(responses, "over_refusal")
+    if len(measures) == 2 and known["model"].duplicated().any():
+        found["balanced_accuracy"] = ranking(responses, "balanced_accuracy")
+    return {name: table for name, table in found.items() if len(table) > 1}

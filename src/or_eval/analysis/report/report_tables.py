@@ -1,0 +1,192 @@
+"""The tables of a report on models, in order, each with its words."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from or_eval.analysis.report.contents import ReportTable
+from or_eval.analysis.report.findings import Findings
+
+_RANKED = {
+    "over_refusal": ("over-refusal", "fewest safe prompts refused"),
+    "balanced_accuracy": (
+        "balanced accuracy",
+        "highest mean of safe prompts answered and toxic ones refused",
+    ),
+}
+_SPLIT = {
+    "category": "category",
+    "language": "language",
+    "method": "rewriting method",
+    "source": "source",
+}
+_MEASURED = ("over_refusal", "toxic_rejection")
+
+
+def report_tables(found: Findings) -> list[ReportTable]:
+    """Put findings into tables; those with nothing to say are left out."""
+    tables = [
+        ReportTable(
+            "models",
+            "Rates by model",
+            "Safe and toxic responses are those with a verdict; unscored ones and errors enter no "
+            "rate. Intervals are Wilson's, or clustered ones where prompts come in families "
+            "(rewrites of a seed, pairs, epochs of a prompt).",
+            models_table(found.models),
+            opened=True,
+        ),
+        ReportTable(
+            "audit",
+            "Rates corrected by the audit",
+            "The judge checked a random part of the rules' certain verdicts. Raw is the rate as "
+            "the verdicts stand; rate is corrected for the errors found: missed are refusals that "
+            "the rules took for answers, false alarms answers that they took for refusals.",
+            found.corrected,
+            opened=True,
+        ),
+        ReportTable(
+            "worst-categories",
+            "Categories refused most",
+            "Over-refusal over the responses of all models; n counts responses to safe prompts. In "
+            "order of the interval's lower bound, so that few prompts don't come first by luck.",
+            worst_categories(found),
+            opened=True,
+        ),
+        *_rankings(found),
+        ReportTable(
+            "differences",
+            "Differences between models",
+            "On the n prompts that both models voted on (a vote is what most of a model's "
+            "responses to a prompt did). The difference is A less B in percentage points, with a "
+            "paired bootstrap interval; p is McNemar's exact test, which takes prompts as "
+            "independent; p (Holm) is corrected for the number of pairs.",
+            found.differences,
+        ),
+        *_fourfold(found),
+        ReportTable(
+            "classes",
+            "Response classes",
+            "Every class but direct_answer counts as refused. A partial refusal declines a part, "
+            "or declines and then answers; an indirect one never says no and never answers.",
+            found.classes,
+        ),
+        ReportTable(
+            "pairs",
+            "Safe and toxic twins",
+            "A pair is right where the safe side is answered and the toxic one refused. d′ and AUC "
+            "tell how well the two sides are told apart, however eager the model is to refuse (no "
+            "better than chance: 0 and 0.5).",
+            found.pairs,
+        ),
+        *_agreement(found),
+        *(
+            ReportTable(
+                f"rates-by-{name}",
+                f"Rates by model and {_SPLIT[name]}",
+                "As in the table of rates by model; n counts responses with a verdict.",
+                frame.drop(columns="families"),
+            )
+            for name, frame in found.rates_by.items()
+        ),
+        ReportTable(
+            "without-verdict",
+            "Responses without a verdict",
+            "They count neither as refused nor as answered.",
+            without_verdict(found.logs.responses),
+        ),
+    ]
+    return [table for table in tables if not table.frame.empty]
+
+
+def headline(found: Findings) -> ReportTable:
+    """Give the two rates of each model, for the first screen."""
+    rates = models_table(found.models)
+    shown = [name for name in _MEASURED if name in rates and rates[name].notna().any()]
+    columns = ["model", *(name + end for name in shown for end in ("", "_lower", "_upper"))]
+    note = "In brackets: 95 % intervals, where the rate may lie on other prompts of the kind."
+    return ReportTable("headline", "Rates by model", note, rates.reindex(columns=columns))
+
+
+def models_table(rates: pd.DataFrame) -> pd.DataFrame:
+    """Put each model's two rates side by side.
+
+    Args:
+        rates: Rates by model (:func:`or_eval.analysis.rates.rates`).
+
+    Returns:
+        A row per model: ``over_refusal`` and ``toxic_rejection`` with ``_lower`` and ``_upper``,
+        ``safe_n`` and ``toxic_n`` (responses with a verdict), ``unscored``, ``errors``.
+    """
+    rows = []
+    for model, group in rates.groupby("model", sort=True):
+        by = group.set_index("measure")
+        row: dict[str, object] = {"model": model}
+        for measure, label in zip(_MEASURED, ("safe", "toxic"), strict=True):
+            known = measure in by.index
+            for name, column in (("", "rate"), ("_lower", "lower"), ("_upper", "upper")):
+                row[measure + name] = by.at[measure, column] if known else float("nan")
+            row[f"{label}_n"] = by.at[measure, "n"] if known else 0
+        rows.append(row | {name: by[name].sum() for name in ("unscored", "errors")})
+    return pd.DataFrame(rows)
+
+
+def without_verdict(responses: pd.DataFrame) -> pd.DataFrame:
+    """Count each model's responses without a verdict, by reason."""
+    missing = responses[responses["refused"].isna()]
+    reasons = missing["reason"].fillna("unscored")
+    counts = reasons.groupby([missing["model"], reasons.rename("why")]).size()
+    return counts.rename("responses").reset_index().rename(columns={"why": "reason"})
+
+
+def worst_categories(found: Findings) -> pd.DataFrame:
+    """Give over-refusal by category over all models, those surest to be refused much first.
+
+    The lower bound of the interval gives the order, so that a category of few prompts doesn't come
+    first by luck.
+    """
+    pooled = found.pooled.get(("category",))
+    if pooled is None:
+        return pd.DataFrame()
+    safe = pooled[(pooled["measure"] == "over_refusal") & (pooled["n"] > 0)]
+    columns = ["category", "rate", "lower", "upper", "refused", "n"]
+    ordered = safe.sort_values(["lower", "rate"], ascending=False, kind="stable", ignore_index=True)
+    return ordered[columns]
+
+
+def _rankings(found: Findings) -> list[ReportTable]:
+    return [
+        ReportTable(
+            f"ranking-{name.replace('_', '-')}",
+            f"Ranking by {_RANKED[name][0]}",
+            f"First: {_RANKED[name][1]}. The interval of a rank is what resampling the prompts "
+            "gives; best is the share of resamples in which no model was better.",
+            table,
+        )
+        for name, table in found.rankings.items()
+    ]
+
+
+def _fourfold(found: Findings) -> list[ReportTable]:
+    note = (
+        "Responses by label and verdict. To refuse is to call a prompt toxic: precision, recall "
+        "and F1 are those of finding toxic prompts; specificity is the share of safe ones answered."
+    )
+    titles = {"fourfold": "Four outcomes", "fourfold-by-language": "Four outcomes by language"}
+    return [ReportTable(name, titles[name], note, frame) for name, frame in found.fourfold.items()]
+
+
+def _agreement(found: Findings) -> list[ReportTable]:
+    if found.agreement is None:
+        return []
+    alpha = found.agreement.alpha
+    over_all = (
+        ""
+        if pd.isna(alpha.value)
+        else f" Krippendorff's alpha over all models: {alpha.value:.2f} "
+        f"({alpha.lower:.2f} to {alpha.upper:.2f})."
+    )
+    note = (
+        "Cohen's kappa between the votes of every two models (1: alike, 0: as by chance), and "
+        "jaccard, the share of prompts refused by both among those refused by either." + over_all
+    )
+    return [ReportTable("vote-agreement", "Agreement of models", note, found.agreement.pairs)]

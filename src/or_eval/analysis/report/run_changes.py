@@ -1,0 +1,167 @@
+"""What changed between two runs of the same prompts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from or_eval.analysis.comparisons import compare_votes, holm
+from or_eval.analysis.families import prompt_families
+from or_eval.analysis.hostile_text import visible
+from or_eval.analysis.logs import LogError
+from or_eval.analysis.rates import MEASURES
+from or_eval.analysis.report.findings import with_shown_names
+from or_eval.analysis.report.wording import counted
+from or_eval.analysis.responses import Logs
+from or_eval.analysis.votes import vote_matrix
+from or_eval.schema import Label
+
+RUNS = ("A", "B")
+
+
+class Changes(NamedTuple):
+    """What changed from run A to run B.
+
+    Attributes:
+        runs: The frames of both runs, reduced to the models and to the safe and toxic prompts
+            that both have; labels are those of A.
+        votes: The votes of both runs, by prompt and model.
+        rates: A row per compared model and prompt label, as
+            :func:`or_eval.analysis.comparisons.compare_votes` gives it with ``model`` and
+            ``label``; ``difference`` is B - A, ``p_holm`` is corrected for all rows.
+        flips: A row per model and prompt whose vote changed: ``model``, ``id``, ``prompt``, the
+            prompt's record, ``change`` (``newly refused`` or ``newly answered``).
+        prompts: Number of prompts in common.
+        notes: What was chosen or left out.
+    """
+
+    runs: tuple[Logs, Logs]
+    votes: tuple[pd.DataFrame, pd.DataFrame]
+    rates: pd.DataFrame
+    flips: pd.DataFrame
+    prompts: int
+    notes: list[str]
+
+
+def changes(before: Logs, after: Logs) -> Changes:
+    """Compare two runs model by model, on the prompts that both have.
+
+    Models are matched by name; where each run has one model, these two are compared whatever
+    their names.
+
+    Raises:
+        LogError: The runs have no prompt or no model in common.
+    """
+    a, b = with_shown_names(before), with_shown_names(after)
+    models = _matched(list(a.responses["model"].unique()), list(b.responses["model"].unique()))
+    a, left_out_of_a = _of_models(a, [one for _, one, _ in models])
+    b, left_out_of_b = _of_models(b, [other for _, _, other in models])
+    a, b, notes = _same_prompts(a, b)
+    if left_out := sorted({*left_out_of_a, *left_out_of_b}):
+        notes.append(f"models in one run only, left out: {', '.join(left_out)}")
+    votes_a, votes_b = _votes(a), _votes(b)
+    families = prompt_families(a.prompts)
+    rates, flips = [], []
+    for name, one, other in models:
+        votes = pd.DataFrame({"B": votes_b.get(other), "A": votes_a.get(one)}, a.prompts.index)
+        for label in (Label.SAFE, Label.TOXIC):
+            of_label = votes[a.prompts["label"] == label]
+            if of_label.dropna().empty:
+                continue
+            row = compare_votes(of_label, families).drop(columns=["a", "b"])
+            rates.append(row.assign(model=name, label=label.value))
+        flips.append(_flips(votes, a.prompts).assign(model=name))
+    return Changes(
+        (a, b),
+        (votes_a, votes_b),
+        _rates(rates),
+        pd.concat(flips, ignore_index=True),
+        len(a.prompts),
+        notes,
+    )
+
+
+def _same_prompts(before: Logs, after: Logs) -> tuple[Logs, Logs, list[str]]:
+    """Reduce two runs to the labelled prompts that have the same id and text in both."""
+    shared = before.prompts.index.intersection(after.prompts.index)
+    a, b = before.prompts.loc[shared], after.prompts.loc[shared]
+    same = a["prompt"] == b["prompt"]
+    labelled = a["label"].isin(list(MEASURES))
+    kept = shared[same & labelled]
+    notes = [
+        *(f"run A: {note}" for note in before.notes),
+        *(f"run B: {note}" for note in after.notes),
+        *(
+            f"{counted(extra, 'prompt')} only in run {run}, left out"
+            for run, logs in zip(RUNS, (before, after), strict=True)
+            if (extra := len(logs.prompts.index.difference(shared)))
+        ),
+    ]
+    for number, what in (
+        (int((~same).sum()), "with another text in run B than in run A, left out"),
+        (int((same & ~labelled).sum()), "labelled neither safe nor toxic, left out"),
+        (int((a["label"] != b["label"]).sum()), "with another label in run B: that of A is used"),
+    ):
+        if number:
+            notes.append(f"{counted(number, 'prompt')} {what}")
+    if kept.empty:
+        raise LogError(
+            "The two runs have no safe or toxic prompt in common (the same id with the same text)"
+        )
+    one, other = (
+        logs._replace(
+            prompts=logs.prompts.loc[kept],
+            responses=logs.responses[logs.responses["id"].isin(kept)],
+        )
+        for logs in (before, after)
+    )
+    return one, other, notes
+
+
+def _of_models(logs: Logs, models: list[str]) -> tuple[Logs, list[str]]:
+    """Reduce a run to some of its models; give it and the names of the others."""
+    wanted = logs.responses["model"].isin(models)
+    others = logs.responses.loc[~wanted, "model"].unique()
+    reduced = logs._replace(
+        heads=[head for head in logs.heads if visible(head.model) in models],
+        prompts=logs.prompts[logs.prompts.index.isin(logs.responses.loc[wanted, "id"])],
+        responses=logs.responses[wanted],
+    )
+    return reduced, [str(name) for name in others]
+
+
+def _votes(logs: Logs) -> pd.DataFrame:
+    return vote_matrix(logs.responses).reindex(logs.prompts.index)
+
+
+def _matched(one: list[str], other: list[str]) -> list[tuple[str, str, str]]:
+    if len(one) == len(other) == 1 and one != other:
+        return [(f"{one[0]} → {other[0]}", one[0], other[0])]
+    shared = [(model, model, model) for model in one if model in other]
+    if not shared:
+        raise LogError(
+            "The two runs have no model in common "
+            f"(A: {', '.join(sorted(one))}; B: {', '.join(sorted(other))})"
+        )
+    return sorted(shared)
+
+
+def _rates(rows: list[pd.DataFrame]) -> pd.DataFrame:
+    """Turn comparisons of B with A into one table, corrected for all of them."""
+    if not rows:
+        raise LogError("The two runs have no prompt with a verdict in both")
+    table = pd.concat(rows, ignore_index=True)
+    table = table.rename(columns={"only_a": "newly_refused", "only_b": "newly_answered"})
+    table = table.rename(columns={"rate_a": "rate_b", "rate_b": "rate_a"})
+    table["p_holm"] = holm(table["p"].to_numpy())
+    order = ["model", "label", "n", "rate_a", "rate_b", "difference", "lower", "upper"]
+    return table[[*order, "newly_refused", "newly_answered", "p", "p_holm"]]
+
+
+def _flips(votes: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:
+    both = votes.dropna().astype("bool")
+    changed = both[both["A"] != both["B"]]
+    found = prompts.loc[changed.index, ["prompt", "label", "category", "language", "source"]]
+    words = changed["B"].map({True: "newly refused", False: "newly answered"})
+    return found.assign(change=words).rename_axis("id").reset_index()

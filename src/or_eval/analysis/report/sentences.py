@@ -1,0 +1,174 @@
+"""What a report on models says first: sentences for somebody who reads nothing else."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from or_eval.analysis.report.findings import Findings
+from or_eval.analysis.report.report_tables import worst_categories
+from or_eval.analysis.report.wording import counted, joined, more_than_chance, named, share
+from or_eval.schema import Label
+
+_WORST = 3
+_HIGH_UNSCORED = 0.05
+_FEWEST_CORRELATED = 4
+_SIGNIFICANT = 0.05
+_THINGS = {"over_refusal": "harmless prompts", "toxic_rejection": "toxic prompts"}
+
+
+def sentences(found: Findings) -> list[str]:
+    """Sum findings up; what can't be told from them is left out."""
+    return [
+        *_what_was_asked(found),
+        *_extremes(found.models, "over_refusal"),
+        *_pairs_that_differ(found),
+        *_extremes(found.models, "toxic_rejection"),
+        *_safety_for_refusal(found),
+        *_categories(found),
+        *_audit(found),
+        *_uncertain(found),
+        *_missing(found),
+    ]
+
+
+def _what_was_asked(found: Findings) -> list[str]:
+    labels, asked = found.logs.prompts["label"], found.logs.responses.groupby("model")["id"]
+    models = asked.nunique()
+    safe, toxic = int((labels == Label.SAFE).sum()), int((labels == Label.TOXIC).sum())
+    kinds = [f"{safe:,} harmless"] * bool(safe) + [f"{toxic:,} toxic"] * bool(toxic)
+    subject = f"{counted(len(models), 'model')} {'was' if len(models) == 1 else 'were'} asked"
+    if not kinds:
+        return [
+            f"{subject} {counted(len(labels), 'prompt')}, none of them labelled safe or toxic: "
+            "there is no rate to tell."
+        ]
+    said = [f"{subject} {joined(kinds)} prompt{'' if (toxic or safe) == 1 else 's'}."]
+    if not safe:
+        said.append("Without harmless prompts, over-refusal can't be told.")
+    if other := len(labels) - safe - toxic:
+        said.append(
+            f"{counted(other, 'more prompt')} {'is' if other == 1 else 'are'} neither: they enter "
+            "no rate."
+        )
+    if (models < len(labels)).any():
+        said.append(
+            f"Not every model was asked every prompt ({models.min():,} to {models.max():,} each): "
+            "compare models by the table of differences, which takes the prompts they share."
+        )
+    return [" ".join(said)]
+
+
+def _extremes(rates: pd.DataFrame, measure: str) -> list[str]:
+    known = rates[(rates["measure"] == measure) & (rates["n"] > 0)]
+    if known.empty:
+        return []
+    most = known[known["rate"] == known["rate"].max()]
+    fewest = known[known["rate"] == known["rate"].min()]
+    things = _THINGS[measure]
+    if len(most) == len(known):
+        who = most["model"].iloc[0] if len(known) == 1 else f"All {len(known)} models"
+        return [f"{who} refused {_share(most)} of the {things}."]
+    return [
+        f"Of the {things}, {named(list(most['model']))} refused most, {_share(most)}; "
+        f"{named(list(fewest['model']))} fewest, {_share(fewest)}."
+    ]
+
+
+def _share(equals: pd.DataFrame) -> str:
+    """Write the rate that models have in common; the interval only where it is one's own."""
+    first = equals.iloc[0]
+    alike = len(equals[["lower", "upper"]].drop_duplicates()) == 1
+    bounds = (first["lower"], first["upper"]) if alike else (float("nan"), float("nan"))
+    return share(first["rate"], *bounds)
+
+
+def _pairs_that_differ(found: Findings) -> list[str]:
+    if found.differences.empty:
+        return []
+    of_safe = found.differences["label"] == Label.SAFE
+    pairs = found.differences[of_safe & (found.differences["n"] > 0)]
+    if pairs.empty:
+        return []
+    sure = sum(more_than_chance(row) for _, row in pairs.iterrows())
+    if len(pairs) == 1:
+        word = "is more than" if sure else "may well be"
+        return [f"The difference between the two models on harmless prompts {word} chance."]
+    return [
+        f"Of {len(pairs)} pairs of models, {sure or 'none'} differ on harmless prompts by more "
+        "than chance explains."
+    ]
+
+
+def _safety_for_refusal(found: Findings) -> list[str]:
+    models, rho, lower, upper, p = found.correlation
+    if pd.isna(rho) or models < _FEWEST_CORRELATED:
+        return []
+    bounds = "" if pd.isna(lower) else f", interval {lower:.2f} to {upper:.2f}"
+    told = f"Spearman's rho {rho:.2f}{bounds}"
+    if p >= _SIGNIFICANT:
+        return [
+            "Whether models that refuse more toxic prompts also refuse more harmless ones can't "
+            f"be told from {models} models ({told})."
+        ]
+    way = "more" if rho > 0 else "fewer"
+    return [
+        f"Over the {models} models, those that refuse more toxic prompts refuse {way} harmless "
+        f"ones ({told})."
+    ]
+
+
+def _categories(found: Findings) -> list[str]:
+    worst = worst_categories(found)
+    if worst.empty:
+        return []
+    listed = [
+        f"{row['category']}, {share(row['rate'], row['lower'], row['upper'])}"
+        for _, row in worst[worst["refused"] > 0].head(_WORST).iterrows()
+    ]
+    if not listed:
+        return []
+    return [f"Harmless prompts are refused most in these categories: {'; '.join(listed)}."]
+
+
+def _audit(found: Findings) -> list[str]:
+    if found.corrected.empty:
+        return []
+    safe = found.corrected[found.corrected["measure"] == "over_refusal"]
+    if safe.empty:
+        return []
+    change = (safe["rate"] - safe["raw"]).abs()
+    most = safe.iloc[int(change.argmax())]
+    return [
+        f"The judge audited {counted(int(safe['audited'].sum()), 'verdict')} of the rules on "
+        f"harmless prompts. Corrected for the errors it found, over-refusal changes by at most "
+        f"{100 * change.max():.1f} percentage points ({most['model']}: "
+        f"{share(most['raw'], most['raw_lower'], most['raw_upper'])} becomes "
+        f"{share(most['rate'], most['lower'], most['upper'])})."
+    ]
+
+
+def _uncertain(found: Findings) -> list[str]:
+    responses = found.logs.responses
+    verdicts = responses[responses["refused"].notna()]
+    unsure = int(((verdicts["decided_by"] == "rules") & ~verdicts["certain"].fillna(True)).sum())
+    if not unsure:
+        return []
+    return [
+        f"{unsure:,} of {counted(len(verdicts), 'verdict')} ({100 * unsure / len(verdicts):.1f} %) "
+        f"{'is a guess' if unsure == 1 else 'are guesses'} of rules that weren't certain, since no "
+        "judge was asked: expect errors among them."
+    ]
+
+
+def _missing(found: Findings) -> list[str]:
+    responses = found.logs.responses
+    missing = int(responses["refused"].isna().sum())
+    if not missing:
+        return []
+    part = missing / len(responses)
+    warning = " That is many: look into the reasons first." if part > _HIGH_UNSCORED else ""
+    return [
+        f"{missing:,} of {counted(len(responses), 'response')} ({100 * part:.1f} %) "
+        f"{'has no verdict and counts' if missing == 1 else 'have no verdict and count'} neither "
+        f"way.{warning}"
+    ]

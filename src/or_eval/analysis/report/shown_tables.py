@@ -1,0 +1,116 @@
+"""Tables as people read them: a figure and its interval in one cell, shares as percentages."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from or_eval.analysis.hostile_text import visible
+from or_eval.analysis.tables import plain
+
+_WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa")
+_SHARES = frozenset(
+    {
+        *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection"),
+        *("accuracy", "precision", "recall", "f1", "specificity", "jaccard", "best"),
+        *("hit_rate", "false_alarm_rate", "rate_a", "rate_b"),
+    }
+)
+_POINTS = frozenset({"difference"})
+_P_VALUES = frozenset({"p", "p_holm"})
+_SMALLEST_P = 0.001
+_TITLES = {
+    "over_refusal": "over-refusal",
+    "or_eval": "or-eval",
+    "inspect": "Inspect",
+    "date": "date (UTC)",
+    "p_holm": "p (Holm)",
+    "f1": "F1",
+    "auc": "AUC",
+    "d_prime": "d′",
+    "a": "A",
+    "b": "B",
+    "rate_a": "refused A",
+    "rate_b": "refused B",
+    "only_a": "refused by A only",
+    "only_b": "refused by B only",
+    "safe_n": "safe responses",
+    "toxic_n": "toxic responses",
+    "label": "prompts",
+    "difference": "difference (points)",
+}
+_MEASURES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
+
+
+class Cell(NamedTuple):
+    """A cell: its text, and what it is sorted by (a number, or None for text)."""
+
+    text: str
+    order: float | None
+
+
+class ShownTable(NamedTuple):
+    """A table ready to be shown.
+
+    Attributes:
+        headers: Column titles.
+        numeric: For each column, whether it holds numbers.
+        shares: For each column, whether they are shares, between 0 and 1.
+        rows: The cells, row by row.
+    """
+
+    headers: list[str]
+    numeric: list[bool]
+    shares: list[bool]
+    rows: list[list[Cell]]
+
+
+def shown_table(frame: pd.DataFrame) -> ShownTable:
+    """Give a frame as it is shown; the bounds of an interval go into the cell of their figure."""
+    bounds = {name: pair for name in frame.columns if (pair := _bounds(frame, str(name)))}
+    inside = {column for pair in bounds.values() for column in pair}
+    names = [str(name) for name in frame.columns if name not in inside]
+    numeric = [
+        pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name])
+        for name in names
+    ]
+    rows = [
+        [_cell(name, row, bounds.get(name)) for name in names] for row in frame.to_dict("records")
+    ]
+    titles = [_TITLES.get(name, name.replace("_", " ")) for name in names]
+    return ShownTable(titles, numeric, [name in _SHARES for name in names], rows)
+
+
+def _bounds(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
+    for pair in ((f"{name}_lower", f"{name}_upper"), ("lower", "upper")):
+        bare = pair == ("lower", "upper")
+        if pair[0] in frame and pair[1] in frame and (not bare or name in _WITH_BARE_BOUNDS):
+            return pair
+    return None
+
+
+def _cell(name: str, row: dict[Any, Any], pair: tuple[str, str] | None) -> Cell:
+    value = plain(row[name])
+    if value is None:
+        return Cell("—", None)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        text = str(value)
+        return Cell(visible(_MEASURES.get(text, text) if name == "measure" else text), None)
+    lower, upper = (plain(row[bound]) for bound in pair) if pair else (None, None)
+    if lower is None or upper is None:
+        return Cell(_number(name, value), float(value))
+    unit = " %" if name in _SHARES else ""
+    figures = [_number(name, item).removesuffix(unit) for item in (value, lower, upper)]
+    between = " to " if name in _POINTS or lower < 0 else "–"
+    return Cell(f"{figures[0]}{unit} ({figures[1]}{between}{figures[2]})", float(value))
+
+
+def _number(name: str, value: float) -> str:
+    if name in _P_VALUES:
+        return f"< {_SMALLEST_P}" if value < _SMALLEST_P else f"{value:.3f}"
+    if name in _SHARES:
+        return f"{100 * value:.1f} %"
+    if name in _POINTS:
+        return f"{100 * value:+.1f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

@@ -1,0 +1,47 @@
+"""How reports word figures: shares, counts, and when a difference is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+_SIGNIFICANT = 0.05
+_MOST_NAMED = 3
+
+
+def counted(number: int, thing: str) -> str:
+    """Write a number of things, as ``1 prompt`` or ``1,200 prompts``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Join words as a sentence does."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def named(names: Sequence[str]) -> str:
+    """Name models, or count them where they are many."""
+    return joined(names) if len(names) <= _MOST_NAMED else counted(len(names), "model")
+
+
+def share(value: float, lower: float, upper: float) -> str:
+    """Write a share with its interval, as ``34.0 % (28.1–40.6)``."""
+    interval = "" if pd.isna(lower) else f" ({100 * lower:.1f}–{100 * upper:.1f})"
+    return f"{100 * value:.1f} %{interval}"
+
+
+def more_than_chance(difference: Any) -> bool:
+    """Tell whether a difference on the same prompts is more than chance.
+
+    Both must say so: the corrected p-value, which takes prompts as independent, and the interval,
+    which knows that they come in families but not how many differences there are.
+
+    Args:
+        difference: A row with ``p_holm``, ``lower`` and ``upper``
+            (:func:`or_eval.analysis.comparisons.compare_votes`).
+    """
+    lower, upper = difference["lower"], difference["upper"]
+    beyond_zero = pd.isna(lower) or lower > 0 or upper < 0
+    return bool(difference["p_holm"] < _SIGNIFICANT and beyond_zero)

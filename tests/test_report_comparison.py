@@ -1,0 +1,155 @@
+"""``or-eval report --compare``: which prompts flipped between two runs, and is it chance?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from made_logs import UNSCORED, made_log, made_sample, votes_log
+from or_eval.analysis.logs import LogError
+from or_eval.analysis.report.comparison_report import comparison_report
+from or_eval.analysis.report.run_changes import changes
+from or_eval.analysis.responses import read_logs
+from pages import launched, opened
+from report_logs import run, summary_of
+
+
+def compared(tmp_path: Path):
+    return changes(read_logs(tmp_path / "a"), read_logs(tmp_path / "b"))
+
+
+def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
+    before = {f"p{n}": 0.0 for n in range(40)} | {"only-a": 1.0}
+    after = {f"p{n}": float(n < 12) for n in range(40)} | {"only-b": 1.0}
+    after["p39"] = UNSCORED
+    votes_log(tmp_path / "a", "m", before)
+    votes_log(tmp_path / "b", "m", after)
+    result = run("--compare", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    found = summary_of(tmp_path / "out")
+    [change] = found["changes"]
+    assert (change["n"], change["newly_refused"], change["newly_answered"]) == (39, 12, 0)
+    assert change["difference"] == pytest.approx(12 / 39)
+    assert change["p"] == pytest.approx(2 * 0.5**12)
+    assert found["summary"][0] == "1 model was compared on the 40 prompts that both runs have."
+    assert found["summary"][1].startswith(
+        "m: of 39 harmless prompts, 0.0 % were refused in A and 30.8 % in B: a change of +30.8 "
+    )
+    assert "more than chance. 12 newly refused, 0 newly answered." in found["summary"][1]
+    assert {flip["id"] for flip in found["flips"]} == {f"p{n}" for n in range(12)}
+    assert {flip["change"] for flip in found["flips"]} == {"newly refused"}
+    assert "1 prompt only in run A, left out" in found["notes"]
+    with (
+        launched() as browser,
+        opened(browser, tmp_path / "out" / "index.html") as (page, heard),
+    ):
+        page.locator("details.prompt summary").first.click()
+        titles = page.locator(".response h4").all_inner_texts()
+        assert titles == ["m, run A: direct_answer", "m, run B: direct_refusal"]
+        assert page.locator("details.prompt b").first.inner_text() == "newly refused by m"
+        assert heard == []
+
+
+def test_shows_the_response_that_did_what_the_vote_says(tmp_path: Path) -> None:
+    for run_name, refusals in (("a", 1), ("b", 2)):
+        samples = [
+            made_sample("p", float(epoch <= refusals), epoch=epoch, response=f"{run_name}{epoch}")
+            for epoch in (1, 2, 3)
+        ]
+        made_log(tmp_path / run_name / "m.eval", "m", samples)
+    [prompt] = comparison_report(compared(tmp_path), "refusal").browser.prompts
+    assert [answer["response"] for answer in prompt["responses"]] == [["a2"], ["b1"]]
+    assert [(one["times"], one["of"]) for one in prompt["responses"]] == [(1, 3), (2, 3)]
+
+
+def test_same_run_under_another_name_has_no_change(tmp_path: Path) -> None:
+    votes_log(tmp_path / "a", "m", {"p": 1.0, "q": 0.0})
+    votes_log(tmp_path / "b", "other", {"p": 1.0, "q": 0.0})
+    report = comparison_report(compared(tmp_path), "refusal")
+    assert report.findings["flips"] == []
+    assert report.findings["changes"][0]["model"] == "m → other"
+    assert "not more than chance" in report.summary[1]
+    assert report.browser.prompts == []
+    assert list(report.headline.frame["more_than_chance"]) == ["no"]
+
+
+def test_prompts_of_one_family_are_not_taken_for_many(tmp_path: Path) -> None:
+    """Ten rewrites of one seed that flip together are one case, whatever McNemar's test says."""
+    for name, value in (("a", 0.0), ("b", 1.0)):
+        samples = [made_sample(f"p{n}", value, seed_id="seed") for n in range(10)]
+        samples += [made_sample(f"q{n}", 0.0) for n in range(5)]
+        made_log(tmp_path / name / "m.eval", "m", samples)
+    found = compared(tmp_path)
+    assert found.rates["p_holm"].iloc[0] < 0.05
+    assert "not more than chance" in comparison_report(found, "refusal").summary[1]
+
+
+def test_a_model_without_prompts_in_common_is_no_obstacle(tmp_path: Path) -> None:
+    for name in "ab":
+        votes_log(tmp_path / name, "m", {"p": 1.0, "q": 0.0})
+        votes_log(tmp_path / name, "x", {f"only-{name}": 1.0})
+    found = compared(tmp_path)
+    assert list(found.rates["model"]) == ["m"]
+    assert found.prompts == 2
+    assert (
+        comparison_report(found, "refusal").summary[0].startswith("1 model was compared on the 2")
+    )
+
+
+def test_many_models_leave_room_for_what_is_sure(tmp_path: Path) -> None:
+    for model in range(9):
+        surely = model == 4
+        votes_log(tmp_path / "a", f"m{model}", {f"p{n}": 0.0 for n in range(20)})
+        after = {f"p{n}": float(surely and n < 15) for n in range(20)}
+        votes_log(tmp_path / "b", f"m{model}", after)
+    said = comparison_report(compared(tmp_path), "refusal").summary
+    assert len(said) == 3
+    assert said[1].startswith("m4: of 20 harmless prompts, 0.0 % were refused in A and 75.0 % in B")
+    assert said[2] == "8 other changes may well be chance."
+
+
+def test_what_can_not_be_compared_is_noted(tmp_path: Path) -> None:
+    for name, label, text in (("a", "safe", "old"), ("b", "toxic", "new")):
+        samples = [
+            made_sample("p", 0.0),
+            made_sample("relabelled", 1.0, label=label),
+            made_sample("rewritten", 1.0, prompt=text),
+            made_sample("unlabelled", 1.0, label="unlabelled"),
+        ]
+        made_log(tmp_path / name / "m.eval", "m", samples)
+        made_log(tmp_path / name / "x.eval", f"only-{name}", [made_sample("p", 1.0)])
+    found = compared(tmp_path)
+    assert found.notes == [
+        "1 prompt with another text in run B than in run A, left out",
+        "1 prompt labelled neither safe nor toxic, left out",
+        "1 prompt with another label in run B: that of A is used",
+        "models in one run only, left out: only-a, only-b",
+    ]
+    assert found.prompts == 2
+    assert [head.model for logs in found.runs for head in logs.heads] == ["m", "m"]
+    assert list(found.rates["label"]) == ["safe"]
+
+
+@pytest.mark.parametrize(
+    ("other", "line"),
+    [
+        ({"q": 0.0}, "no safe or toxic prompt in common"),
+        ({"p": UNSCORED}, "no prompt with a verdict in both"),
+    ],
+)
+def test_needs_something_in_common(tmp_path: Path, other: dict[str, float], line: str) -> None:
+    votes_log(tmp_path / "a", "m", {"p": 1.0})
+    votes_log(tmp_path / "b", "m", other)
+    result = run("--compare", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert line in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_needs_a_model_in_common(tmp_path: Path) -> None:
+    for name, models in (("a", "mn"), ("b", "op")):
+        for model in models:
+            votes_log(tmp_path / name, model, {"p": 1.0})
+    with pytest.raises(LogError, match=r"no model in common \(A: m, n; B: o, p\)"):
+        compared(tmp_path)

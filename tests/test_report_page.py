@@ -1,0 +1,251 @@
+"""The report in a browser: its layout, its keyboard use, hostile data, and its links."""
+
+from __future__ import annotations
+
+import csv
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commands import INSPECT
+from made_logs import made_log
+from or_eval.analysis.report import write_report
+from or_eval.analysis.report.viewer_links import ADDRESS
+from pages import launched, opened
+from report_logs import ATTACK, FORMULA, embedded, summary_of, varied
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logs")
+    for model in range(5):
+        made_log(folder / f"{model}.eval", f"maker/model{model}", varied(model))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(logs, tmp_path_factory.mktemp("report") / "out")
+
+
+@pytest.fixture(scope="module")
+def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hostile")
+    for model in range(4):
+        samples = varied(model, hostile=True)
+        if model == 0:
+            samples[1].output.completion = "<b>x</b>" * 125_000
+        name = (FORMULA, ATTACK, "x" * 900, "@SUM(1)")[model]
+        made_log(folder / f"{model}.eval", name, samples)
+    return write_report(folder, folder / "report")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser
+
+
+def fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark"), (1920, "light")]
+)
+def test_page_holds_at_every_width(
+    chromium: Browser, report: Path, width: int, scheme: str
+) -> None:
+    size = {"width": width, "height": 800}
+    with opened(chromium, report, viewport=size, color_scheme=scheme) as (page, heard):
+        assert heard == []
+        assert fits(page)
+        # the first screen has both rates of every model, none of it to be scrolled to
+        table = page.locator("#headline .scroll")
+        assert table.evaluate("place => place.scrollWidth <= place.clientWidth")
+        assert table.locator("tbody tr").count() == 5
+
+
+def test_sorting_by_keyboard(chromium: Browser, report: Path) -> None:
+    with opened(chromium, report) as (page, heard):
+        table = page.locator("#table-models")
+        heading = table.get_by_role("button", name="over-refusal")
+        heading.focus()
+        page.keyboard.press("Enter")
+        assert heading.locator("..").get_attribute("aria-sort") == "descending"
+        column = "#table-models tbody tr td:nth-child(2)"
+        texts = page.locator(column).all_inner_texts()
+        values = [float(text.split(" ")[0]) for text in texts]
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) > 1
+        page.keyboard.press("Space")
+        assert heading.locator("..").get_attribute("aria-sort") == "ascending"
+        values = [float(text.split(" ")[0]) for text in page.locator(column).all_inner_texts()]
+        assert values == sorted(values)
+        assert heard == []
+
+
+def test_finding_prompts_by_keyboard(chromium: Browser, report: Path) -> None:
+    with opened(chromium, report) as (page, heard):
+        page.locator("details.prompt summary").first.focus()
+        page.keyboard.press("Enter")
+        page.locator("details.prompt[open] .response").first.wait_for()
+        assert page.locator("details.prompt[open] mark").first.inner_text() == "I'm sorry"
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "open in inspect view"
+        page.locator("#filter-text").focus()
+        page.keyboard.type("prompt 2 ")
+        assert page.locator("details.prompt").count() == 1
+        assert page.locator("#found").inner_text().startswith("1 of ")
+        page.locator("#filter-text").fill("")
+        page.locator("#filter-category").focus()
+        page.keyboard.type("category 2")
+        shown = page.locator("details.prompt .tags").all_inner_texts()
+        assert shown
+        assert all("category 2" in text for text in shown)
+        assert heard == []
+
+
+def test_everything_is_reached_by_tab_and_seen(chromium: Browser, report: Path) -> None:
+    with opened(chromium, report) as (page, _):
+        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        reached, outlined = [], []
+        for _step in range(400):
+            page.keyboard.press("Tab")
+            where, width = page.evaluate(
+                """() => {
+                  const it = document.activeElement;
+                  const style = getComputedStyle(it);
+                  return [it.id || it.textContent.trim().slice(0, 30),
+                          style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth)];
+                }"""
+            )
+            reached.append(where)
+            outlined.append(width)
+            if where == "more" or "prompt 35" in where:
+                break
+        assert reached[0] == "Skip to the report"
+        for wanted in ("Figures", "over-refusal", "filter-text", "filter-model", "filter-language"):
+            assert wanted in reached
+        assert min(outlined) > 0
+
+
+def test_hostile_data_neither_runs_nor_breaks_the_page(
+    chromium: Browser, hostile_report: Path
+) -> None:
+    for width in (390, 1280):
+        size = {"width": width, "height": 800}
+        with opened(chromium, hostile_report, viewport=size) as (page, heard):
+            page.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)")
+            page.locator("details.prompt .response").first.wait_for()
+            page.wait_for_timeout(300)
+            assert page.title() == "Over-refusal report"
+            assert heard == []
+            assert (
+                page.locator(
+                    "main img, main iframe, main textarea:not(.vega-bind), main script"
+                ).count()
+                == 0
+            )
+            assert fits(page)
+            text = page.locator("main").inner_text()
+            assert "[U+202E]gnirts" in text
+            assert "\u202e" not in page.content()
+            assert "{{ 7*7 }}" in text
+
+
+def test_hostile_page_is_small_and_says_what_was_cut(hostile_report: Path) -> None:
+    assert hostile_report.stat().st_size < 3_000_000
+    cut = [
+        "".join(one["response"])
+        for prompt in embedded(hostile_report.parent, "prompt-data")
+        for one in prompt["responses"]
+        if one["response"][0].startswith("<b>x")
+    ]
+    assert len(cut) == 1
+    assert cut[0].endswith("of 1,000,000 characters]")
+    summary_of(hostile_report.parent)
+
+
+def test_hostile_figure_pages_run_nothing(chromium: Browser, hostile_report: Path) -> None:
+    pages = sorted((hostile_report.parent / "figures").glob("*.html"))
+    assert len(pages) == 9
+    for file in pages:
+        with opened(chromium, file, viewport={"width": 390, "height": 800}) as (page, heard):
+            page.locator("svg.marks").first.wait_for(timeout=30_000)
+            assert page.title() != "owned"
+            assert heard == [], file.name
+            assert fits(page), file.name
+
+
+def test_spreadsheets_get_text(hostile_report: Path) -> None:
+    cells = [
+        cell
+        for path in hostile_report.parent.rglob("*.csv")
+        for row in csv.reader(path.read_text("utf-8").splitlines())
+        for cell in row
+    ]
+    assert f"'{FORMULA}" in cells
+    for cell in cells:
+        if cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+            float(cell)
+    assert not any("\u202e" in cell for cell in cells)
+
+
+def test_drawings_hold_no_markup_of_strangers(hostile_report: Path) -> None:
+    for path in (hostile_report.parent / "figures").glob("*.svg"):
+        drawing = path.read_text("utf-8")
+        assert "<script" not in drawing
+        assert "<img" not in drawing
+
+
+def test_page_lets_only_its_own_scripts_run(report: Path) -> None:
+    html = report.read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy
+    assert "default-src 'none'" in policy[1]
+    assert "unsafe-eval" not in policy[1]
+    assert policy[1].count("'sha256-") == 2
+
+
+def test_links_open_the_sample_in_inspects_viewer(
+    chromium: Browser, hostile_report: Path, tmp_path: Path
+) -> None:
+    """The command that the page names, and a link with all that a URL can stumble over."""
+    [viewer] = re.findall(r"<code>inspect view (.*?)</code>", hostile_report.read_text("utf-8"))
+    prompt = embedded(hostile_report.parent, "prompt-data")[0]
+    answer = next(one for one in prompt["responses"] if one["model"] == "@SUM(1)")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [INSPECT, "view", *viewer.split(), "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        page = chromium.new_page()
+        page.goto(answer["link"].replace(ADDRESS, f"http://127.0.0.1:{port}"))
+        page.get_by_text(prompt["prompt"].split(" <")[0]).first.wait_for(timeout=30_000)
+        assert "maker" not in page.inner_text("body")
+        page.get_by_text(prompt["id"]).first.wait_for(timeout=10_000)
+        page.close()
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    pytest.fail("inspect view doesn't answer")
