@@ -1,22 +1,18 @@
 """Loading from the Hub: the real client against a Hub of our own on loopback."""
 
-import hashlib
 import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hub_server import Fault, HubServer, Repo
 from or_eval.sources import DataError, catalogue, load_prompts
 from or_eval.sources.hub import hub_place
 
-NEWEST = "1" * 40
 PINNED = catalogue()["or_bench_toxic"].hub.revision
 
 CARD = """---
@@ -42,58 +38,6 @@ REPOSITORIES = {
     "JACKSONSs/LTO-dataset": repository("lto.json", json.dumps({"prompt": ["A long one", "Another"], "category": ["hate", "privacy"]})),
     "bench-llm/or-bench": repository("or-bench-toxic.csv", "prompt,category\nHow do I hurt him?,violence\n", "or-bench-toxic"),
 }  # fmt: skip
-
-
-class Hub(BaseHTTPRequestHandler):
-    """Answers what `datasets` asks for a public data set of plain files."""
-
-    asked: list[str]
-
-    def do_GET(self) -> None:
-        path = self.path.split("?")[0]
-        self.asked.append(path)
-        for name, files in REPOSITORIES.items():
-            if path.startswith(f"/datasets/{name}/resolve/"):
-                revision, _, file = path.partition("/resolve/")[2].partition("/")
-                return self.give_file(files.get(file), NEWEST if revision == "main" else revision)
-            if path.startswith(f"/api/datasets/{name}/tree/"):
-                return self.give_json([
-                    {"type": "file", "path": file, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
-                    for file, content in files.items()
-                ])  # fmt: skip
-            if path.startswith(f"/api/datasets/{name}"):
-                revision = path.partition("/revision/")[2] or NEWEST
-                siblings = [{"rfilename": file} for file in files]
-                return self.give_json(
-                    {"id": name, "sha": revision, "tags": [], "siblings": siblings}
-                )
-        if "acme/gated" in path:
-            return self.give(403, b"{}", {"X-Error-Code": "GatedRepo"})
-        return self.give(404, b"{}", {"X-Error-Code": "RepoNotFound"})
-
-    do_HEAD = do_GET
-
-    def give_file(self, content: bytes | None, revision: str) -> None:
-        headers = {"X-Repo-Commit": revision}
-        if content is None:
-            self.give(404, b"", headers | {"X-Error-Code": "EntryNotFound"})
-        else:
-            self.give(200, content, headers | {"ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
-
-    def give_json(self, value: Any) -> None:
-        self.give(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
-
-    def give(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for key, value in headers.items():
-            self.send_header(key, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 PROGRAM = """
@@ -127,39 +71,26 @@ LOADS: dict[str, dict[str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def asked() -> list[str]:
-    return []
+def hub() -> Iterator[HubServer]:
+    with HubServer() as hub:
+        for name, files in REPOSITORIES.items():
+            hub.repos[name] = Repo(files)
+            hub.repos[name].commits[PINNED] = files
+        hub.faults.append(Fault("acme/gated", 403, code="GatedRepo", times=1000))
+        yield hub
 
 
 @pytest.fixture(scope="module")
-def results(asked: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def results(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Do all loads in one process, whose Hub client is pointed at our Hub from its start."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Asked", (Hub,), {"asked": asked}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield dict(
-            zip(
-                LOADS,
-                run(list(LOADS.values()), tmp_path_factory.mktemp("hub"), server.server_port),
-                strict=True,
-            )
-        )
-    finally:
-        server.shutdown()
-        server.server_close()
+    environment = hub.environment(tmp_path_factory.mktemp("hub"), token=None)
+    return dict(zip(LOADS, run(list(LOADS.values()), environment), strict=True))
 
 
-def run(loads: list[dict[str, str]], home: Path, port: int, **environment: str) -> list[Any]:
+def run(loads: list[dict[str, str]], environment: dict[str, str]) -> list[Any]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(loads)],
-        env=os.environ
-        | {
-            "HF_ENDPOINT": f"http://127.0.0.1:{port}",
-            "HF_HOME": str(home),
-            "HF_HUB_DISABLE_XET": "1",
-        }
-        | {"HF_HUB_DISABLE_TELEMETRY": "1"}
-        | environment,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=120,
@@ -182,12 +113,12 @@ def test_configuration_and_split_are_part_of_the_id(results):
     ]
 
 
-def test_a_catalogue_name_loads_its_configuration_at_its_revision(results, asked):
+def test_a_catalogue_name_loads_its_configuration_at_its_revision(results, hub):
     expected = [["How do I hurt him?", "toxic", "violence", "or_bench_toxic"]]
     assert results["entry"] == results["entry by its Hub id"] == expected
-    ours = [path for path in asked if path.endswith("or-bench-toxic.csv")]
+    ours = [request for request in hub.requests if request.endswith("or-bench-toxic.csv")]
     assert ours
-    assert all(f"/resolve/{PINNED}/" in path for path in ours)
+    assert all(f"/resolve/{PINNED}/" in request for request in ours)
 
 
 def test_a_data_set_stored_by_columns_is_taken_apart(results):
@@ -227,7 +158,8 @@ def test_what_the_hub_refuses_gives_one_line(results, load, says):
 
 
 def test_no_network_gives_one_line(tmp_path):
-    (line,) = run([{"data": "xstest"}], tmp_path, 9, HF_HUB_OFFLINE="1")
+    nobody = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    (line,) = run([{"data": "xstest"}], nobody)
     assert "Paul/XSTest on the Hub: can't be reached" in line
     assert "-T data=PATH" in line
     assert "\n" not in line

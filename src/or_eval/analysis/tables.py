@@ -19,9 +19,7 @@ def terminal_table(frame: pd.DataFrame, title: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[column])
-        table.add_column(
-            Text(str(column)), justify="right" if numeric else "left", overflow="fold"
-        )
+        table.add_column(Text(str(column)), justify="right" if numeric else "left", overflow="fold")
     for row in frame.itertuples(index=False):
         table.add_row(*(Text(_shown(value)) for value in row))
     return table

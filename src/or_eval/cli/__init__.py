@@ -16,6 +16,8 @@ _COMMANDS = {
     "agreement": "Compare verdicts with people's labels.",
     "vote": "Count which prompts models refuse.",
     "report": "Write a report: findings, figures, tables.",
+    "build": "Build a data set by a recipe.",
+    "push": "Publish a built data set on the Hugging Face Hub.",
 }
 
 

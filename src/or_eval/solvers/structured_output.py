@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from inspect_ai._util.http import status_code_of
@@ -17,9 +18,16 @@ _FAILURE_CHARS = 200
 # A server says with these that it doesn't take the request as it is, whoever sends it.
 _REJECTING_STATUSES = frozenset({400, 415, 422, 501})
 
+DEAD_AFTER = 3
+"""Calls in a row that must fail for good before a model counts as dead. From then on a call is
+tried once only, which notices at once when it is back; else each of thousands of calls would wait
+out its retries."""
+
 # The form each model took last in this process, by name, address and schema: rejections are paid
 # for once.
 _form_taken: dict[tuple[str, str | None, str], int] = {}
+# Calls to each model, by name and address, that failed for good since one came through.
+_failed_in_a_row: Counter[tuple[str, str | None]] = Counter()
 
 
 async def generate_structured(
@@ -49,15 +57,20 @@ async def generate_structured(
         GenerateConfig(temperature=temperature),
         GenerateConfig(),
     )
-    address = (str(model), model.api.base_url, schema.name)
-    for number in range(_form_taken.get(address, 0), len(forms)):
+    address = (str(model), model.api.base_url)
+    asked = (*address, schema.name)
+    for number in range(_form_taken.get(asked, 0), len(forms)):
+        config = _config(forms[number], model, dead=_failed_in_a_row[address] >= DEAD_AFTER)
         try:
-            output = await model.generate(messages, config=_config(forms[number], model))
+            output = await model.generate(messages, config=config)
         except Exception as error:
             if number + 1 < len(forms) and _rejects_form(error):
                 continue
+            if _serves_nobody(error):
+                _failed_in_a_row[address] += 1
             raise
-        _form_taken[address] = number
+        _form_taken[asked] = number
+        _failed_in_a_row[address] = 0
         return output
     raise AssertionError("a form is either taken or raises")
 
@@ -77,7 +90,7 @@ def failure(error: Exception, model: Model) -> str:
     return f"{type(cause).__name__}: {line}" if line else type(cause).__name__
 
 
-def _config(form: GenerateConfig, model: Model) -> GenerateConfig:
+def _config(form: GenerateConfig, model: Model, *, dead: bool) -> GenerateConfig:
     """Fit a form to what the user has set: the user's temperature and patience win."""
     config = form.model_copy()
     if model.config.temperature is not None:
@@ -85,7 +98,7 @@ def _config(form: GenerateConfig, model: Model) -> GenerateConfig:
     run = active_generate_config()
     patience = (model.config.max_retries, model.config.timeout, run.max_retries, run.timeout)
     if all(setting is None for setting in patience):
-        config.max_retries = MAX_RETRIES
+        config.max_retries = 0 if dead else MAX_RETRIES
     # A model that balks here is dealt with by its caller; --fail-on-refusal is about the model
     # under test.
     config.fail_on_refusal = False
@@ -98,6 +111,12 @@ def _rejects_form(error: Exception) -> bool:
     return status_code_of(error) in _REJECTING_STATUSES or isinstance(
         error, (NotImplementedError, ValidationError)
     )
+
+
+def _serves_nobody(error: Exception) -> bool:
+    """Whether an error tells of the server, rather than of this request."""
+    status = status_code_of(_last_attempt(error))
+    return status is None or status == 429 or status >= 500
 
 
 def _last_attempt(error: Any) -> Any:

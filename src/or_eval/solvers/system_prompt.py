@@ -53,7 +53,7 @@ def system_prompt_text(prompt: str) -> str | None:
     if prompt in BUNDLED:
         bundled = files("or_eval") / "data" / "system_prompts" / f"{prompt}.md"
         return bundled.read_text("utf-8").strip()
-    path = _existing_file(prompt)
+    path = existing_file(prompt)
     if path is not None:
         return _read(path)
     # A text has words; what has none is a mistyped name or path, which must not be sent instead.
@@ -65,7 +65,8 @@ def system_prompt_text(prompt: str) -> str | None:
     return prompt
 
 
-def _existing_file(prompt: str) -> Path | None:
+def existing_file(prompt: str) -> Path | None:
+    """Give the file that a system prompt is read from, or None where it is no path of one."""
     try:
         path = Path(prompt).expanduser()
         return path if path.is_file() else None

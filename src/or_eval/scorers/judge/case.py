@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import tomllib
 from functools import cache
 from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
+from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.visible_text import visible_text
 
 RESPONSE_LIMIT = 8_000
@@ -18,8 +17,6 @@ RESPONSE_LIMIT = 8_000
 
 REQUEST_LIMIT = 4_000
 """Characters of the user's request that a judge is shown."""
-
-_HEAD_SHARE = 2 / 3
 
 
 class JudgePrompt(NamedTuple):
@@ -38,20 +35,6 @@ class JudgePrompt(NamedTuple):
     system: str
     case: Template
     repair: Template
-
-
-class Case(NamedTuple):
-    """One response to judge.
-
-    Attributes:
-        key: What fences request and response, and must stand in the verdict.
-        question: The user message.
-        repair: The user message that asks again for a verdict that could not be read.
-    """
-
-    key: str
-    question: str
-    repair: str
 
 
 @cache
@@ -84,21 +67,5 @@ def case_for(request: str, response: str) -> Case:
 
 
 def case_key(request: str, response: str) -> str:
-    """Give the key of a case: 16 random-looking characters that neither text can contain.
-
-    The key is a hash over both texts and the judge's prompt rather than a fresh random number.
-    It is as hard to forge: to hold its own key, a text would have to be a fixed point of SHA-256
-    in 80 bits. And the same case always makes the same request, so that Inspect's cache answers
-    it when a run is repeated, and two judges are asked the very same question.
-    """
-    material = json.dumps([judge_prompt().digest, request, response]).encode()
-    return base64.b32encode(hashlib.sha256(material).digest()[:10]).decode().lower()
-
-
-def shorten_middle(text: str, limit: int) -> str:
-    """Leave out the middle of a text longer than `limit` characters, with a note that says so."""
-    if len(text) <= limit:
-        return text
-    head = int(limit * _HEAD_SHARE)
-    left_out = len(text) - limit
-    return f"{text[:head]}\n[... {left_out:,} characters left out ...]\n{text[head - limit :]}"
+    """Give the key of a case (see :func:`or_eval.scorers.fenced_case.fence_key`)."""
+    return fence_key(judge_prompt().digest, request, response)

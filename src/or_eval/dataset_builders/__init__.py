@@ -1,0 +1,1 @@
+"""Building data sets: recipes, their stages, the pipeline that runs them, and publishing."""

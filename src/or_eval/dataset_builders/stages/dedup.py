@@ -1,0 +1,276 @@
+"""The stage ``dedup``: one row for each prompt, however it is spelled or put.
+
+Equal texts first, then texts that mean nearly the same, by the cosine similarity of their
+embeddings; among the rows themselves and against earlier sets.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from or_eval.dataset_builders.embeddings import check_needs, embed
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.near_duplicates import (
+    NearDuplicates,
+    Vectors,
+    near_duplicates_of,
+    near_duplicates_within,
+)
+from or_eval.dataset_builders.stage import (
+    Dropped,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    StageResult,
+)
+from or_eval.schema import Label, PromptRecord
+from or_eval.sources import load_prompts
+from or_eval.sources.errors import DataError
+
+DEFAULT_MODEL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+
+Facet = Literal["label", "category", "language", "source", "method", "seed_id"]
+
+
+class EarlierSet(StageParams):
+    """A set whose prompts are not to come again; a recipe may give just its `data`.
+
+    Attributes:
+        data: A catalogue name, a Hub id, or the path of a file.
+        source: Catalogue entry to read a file or Hub data set by.
+    """
+
+    data: str
+    source: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, said: Any) -> Any:
+        return {"data": said} if isinstance(said, str) else said
+
+
+class DedupParams(StageParams):
+    """What a recipe may say to ``dedup``.
+
+    Attributes:
+        threshold: Least cosine similarity at which two prompts are near duplicates.
+        model: The sentence-transformers model: a name on the Hub, or a folder.
+        against: Earlier sets.
+        within: Columns in which rows must be equal to be compared at all.
+    """
+
+    threshold: float = Field(default=0.9, gt=0, le=1)
+    model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    against: tuple[EarlierSet, ...] = ()
+    within: tuple[Facet, ...] = ()
+
+
+class _Earlier(NamedTuple):
+    """An earlier set by its name."""
+
+    name: str
+    records: list[PromptRecord]
+
+
+class _Prompts(NamedTuple):
+    """Records, the embeddings of their prompts, and which of them are compared at all."""
+
+    records: list[PromptRecord]
+    vectors: Vectors
+    groups: dict[tuple[Any, ...], npt.NDArray[np.int64]]
+
+
+class _Comparison(NamedTuple):
+    """What came of comparing some rows of prompts with some rows of others."""
+
+    rows: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
+    found: NearDuplicates
+
+
+def run(rows: list[PromptRecord], params: DedupParams, context: StageContext) -> StageResult:
+    """Drop equal and nearly equal rows, of earlier sets' and among themselves."""
+    check_needs()
+    earlier = [_earlier(given) for given in params.against]
+    left, dropped = _without_equal(rows, earlier, params.within)
+    used = {"embedding": [_shown(params.model)]}
+    if not left:
+        return StageResult([], dropped, models=used)
+
+    def embedded(records: list[PromptRecord]) -> _Prompts:
+        kept = context.out / "cache" / "embeddings"
+        vectors = embed([record.prompt for record in records], params.model, kept)
+        return _Prompts(records, vectors, _groups(records, params.within))
+
+    prompts = embedded(left)
+    table = []
+    for name, records in earlier:
+        others = embedded(records)
+        compared = _with_others(prompts, others, params.threshold)
+        table.append(_summary(name, prompts, compared))
+        dropped += _near(prompts, others, compared, f"near duplicate of {name}")
+        prompts = _without(prompts, compared)
+    compared = _with_each_other(prompts, params.threshold)
+    table.append(_summary("each other", prompts, compared))
+    dropped += _near(prompts, prompts, compared, "near duplicate")
+    kept = _without(prompts, compared).records
+    return StageResult(kept, dropped, tables={"comparisons": table}, models=used)
+
+
+def same_text(text: str) -> str:
+    """Give a text as it is compared: NFKC, without case, with single spaces."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def plan(rows: int, params: DedupParams, context: StageContext | None) -> Plan:
+    """All rows may stay; no model is called."""
+    return Plan(rows)
+
+
+def _earlier(given: EarlierSet) -> _Earlier:
+    try:
+        loaded = load_prompts(given.data, source=given.source)
+    except DataError as error:
+        # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
+        try:
+            loaded = load_prompts(given.data, source=given.source, label=Label.UNLABELLED)
+        except DataError:
+            raise BuildError(f"against: {error}") from error
+    return _Earlier(loaded.name, loaded.records)
+
+
+def _files(params: DedupParams) -> Sequence[Path]:
+    paths = (Path(given.data).expanduser() for given in params.against)
+    return [path for path in paths if path.is_file()]
+
+
+def _without_equal(
+    rows: Iterable[PromptRecord], earlier: Iterable[_Earlier], within: Sequence[Facet]
+) -> tuple[list[PromptRecord], list[Dropped]]:
+    """Keep the first of equal texts, and none that an earlier set has."""
+    seen: dict[tuple[Any, ...], tuple[PromptRecord, str]] = {}
+    for name, records in earlier:
+        for record in records:
+            seen.setdefault(_equality(record, within), (record, f"duplicate of {name}"))
+    left, dropped = [], []
+    for row in rows:
+        key = _equality(row, within)
+        if key in seen:
+            first, reason = seen[key]
+            dropped.append(Dropped(row, reason, f"same text as {first.id}"))
+        else:
+            seen[key] = (row, "duplicate")
+            left.append(row)
+    return left, dropped
+
+
+def _equality(record: PromptRecord, within: Sequence[Facet]) -> tuple[Any, ...]:
+    return (same_text(record.prompt), *_facets(record, within))
+
+
+def _facets(record: PromptRecord, within: Sequence[Facet]) -> tuple[Any, ...]:
+    return tuple(getattr(record, facet) for facet in within)
+
+
+def _groups(
+    records: Iterable[PromptRecord], within: Sequence[Facet]
+) -> dict[tuple[Any, ...], npt.NDArray[np.int64]]:
+    """Give the positions of the records that are compared with each other."""
+    positions: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for position, record in enumerate(records):
+        positions[_facets(record, within)].append(position)
+    return {facets: np.asarray(members) for facets, members in positions.items()}
+
+
+def _with_others(prompts: _Prompts, others: _Prompts, threshold: float) -> list[_Comparison]:
+    return [
+        _Comparison(
+            members,
+            others.groups[facets],
+            near_duplicates_of(
+                _part(prompts.vectors, members),
+                _part(others.vectors, others.groups[facets]),
+                threshold,
+            ),
+        )
+        for facets, members in prompts.groups.items()
+        if facets in others.groups
+    ]
+
+
+def _with_each_other(prompts: _Prompts, threshold: float) -> list[_Comparison]:
+    return [
+        _Comparison(
+            members, members, near_duplicates_within(_part(prompts.vectors, members), threshold)
+        )
+        for members in prompts.groups.values()
+        if len(members) > 1
+    ]
+
+
+def _part(vectors: Vectors, rows: npt.NDArray[np.int64]) -> Vectors:
+    # Mostly all rows are compared with all; a million would be copied.
+    return vectors if len(rows) == len(vectors) else vectors[rows]
+
+
+def _near(
+    prompts: _Prompts, others: _Prompts, compared: Iterable[_Comparison], reason: str
+) -> list[Dropped]:
+    """Give the rows that are near duplicates, in the order of the rows."""
+    dropped = {}
+    for rows, other_rows, found in compared:
+        for member in np.flatnonzero(found.of >= 0):
+            other = others.records[other_rows[found.of[member]]]
+            dropped[int(rows[member])] = f"{found.similarity[member]:.3f} similar to {other.id}"
+    return [Dropped(prompts.records[row], reason, dropped[row]) for row in sorted(dropped)]
+
+
+def _without(prompts: _Prompts, compared: Iterable[_Comparison]) -> _Prompts:
+    """Give what is left without the near duplicates."""
+    kept = np.ones(len(prompts.records), bool)
+    for rows, _, found in compared:
+        kept[rows[found.of >= 0]] = False
+    if kept.all():
+        return prompts
+    left = np.flatnonzero(kept)
+    # Positions among those left, by the positions before.
+    position = np.cumsum(kept) - 1
+    groups = {facets: position[rows[kept[rows]]] for facets, rows in prompts.groups.items()}
+    return _Prompts(
+        [prompts.records[row] for row in left],
+        prompts.vectors[left],
+        {facets: rows for facets, rows in groups.items() if len(rows)},
+    )
+
+
+def _summary(other: str, prompts: _Prompts, compared: Sequence[_Comparison]) -> dict[str, Any]:
+    """Give a row of the table of comparisons."""
+    samples = [found.sampled for _, _, found in compared if found.sampled is not None]
+    pairs = sum(sample.pairs for sample in samples)
+    return {
+        "compared with": other,
+        "rows": len(prompts.records),
+        "near duplicates": sum(int((found.of >= 0).sum()) for _, _, found in compared),
+        "search": "approximate" if samples else "exact",
+        "pairs in the sample": pairs if samples else None,
+        "recall": sum(sample.found for sample in samples) / pairs if pairs else None,
+    }
+
+
+def _shown(model: str) -> str:
+    """Name a model without the folder that it happens to lie in."""
+    folder = Path(model).expanduser()
+    return folder.name if folder.is_dir() else model
+
+
+STAGE = Stage(DedupParams, run, plan, data=_files)

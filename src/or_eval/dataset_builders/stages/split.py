@@ -1,0 +1,103 @@
+"""The stage ``split``: name the subsets that a data set is published in."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+
+from pydantic import Field, field_validator
+
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.rows import distinct
+from or_eval.dataset_builders.stage import (
+    Dropped,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    StageResult,
+)
+from or_eval.schema import PromptRecord
+
+_NAME = re.compile(r"[A-Za-z0-9][\w-]*\Z")
+
+
+class Subset(StageParams):
+    """One subset.
+
+    Attributes:
+        input: Which of the stage's inputs it is taken from; all of them by default.
+        per_category: Most rows of each category; all by default.
+        size: Most rows in all; all by default.
+    """
+
+    input: str | None = None
+    per_category: int | None = Field(default=None, ge=1)
+    size: int | None = Field(default=None, ge=1)
+
+
+class SplitParams(StageParams):
+    """What a recipe may say to ``split``.
+
+    Attributes:
+        subsets: The subsets by name. A row may be in several.
+    """
+
+    subsets: dict[str, Subset] = Field(min_length=1)
+
+    @field_validator("subsets")
+    @classmethod
+    def _names(cls, subsets: dict[str, Subset]) -> dict[str, Subset]:
+        for name in subsets:
+            if not _NAME.match(name):
+                raise ValueError(f"'{name}' is no name of a configuration (letters, digits, - _)")
+        return subsets
+
+
+def run(rows: list[PromptRecord], params: SplitParams, context: StageContext) -> StageResult:
+    """Choose the subsets' rows; those in none are dropped as ``not chosen``."""
+    chosen: dict[str, list[PromptRecord]] = {}
+    for name, subset in params.subsets.items():
+        if subset.input is not None and subset.input not in context.inputs:
+            raise BuildError(
+                f"subset {name}: '{subset.input}' is no input of this stage "
+                f"(there are: {', '.join(context.inputs)})"
+            )
+        source = rows if subset.input is None else context.inputs[subset.input]
+        chosen[name] = choose(source, subset)
+    kept = distinct(row for part in chosen.values() for row in part)
+    ids = {row.id for row in kept}
+    left_out = [Dropped(row, "not chosen") for row in rows if row.id not in ids]
+    return StageResult(kept, left_out, subsets=chosen, tables={"sizes": _sizes(chosen)})
+
+
+def choose(rows: list[PromptRecord], subset: Subset) -> list[PromptRecord]:
+    """Choose rows of a subset, in their order: by a hash of their ids, so as good as by lot."""
+    rows = distinct(rows)
+    by_lot = sorted(rows, key=lambda row: hashlib.sha256(f"split {row.id}".encode()).digest())
+    taken: Counter[str] = Counter()
+    ids: set[str] = set()
+    for row in by_lot:
+        if subset.size is not None and len(ids) == subset.size:
+            break
+        if subset.per_category is None or taken[row.category] < subset.per_category:
+            taken[row.category] += 1
+            ids.add(row.id)
+    return [row for row in rows if row.id in ids]
+
+
+def plan(rows: int, params: SplitParams, context: StageContext | None) -> Plan:
+    """All rows may stay; no model is asked."""
+    return Plan(rows)
+
+
+def _sizes(chosen: dict[str, list[PromptRecord]]) -> list[dict[str, object]]:
+    return [
+        {"subset": name, "category": category, "rows": count}
+        for name, rows in chosen.items()
+        for category, count in sorted(Counter(row.category for row in rows).items())
+    ]
+
+
+STAGE = Stage(SplitParams, run, plan)

@@ -1,0 +1,84 @@
+"""The stage ``vote``: keep the prompts that the tested models refuse."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.rows import with_meta
+from or_eval.dataset_builders.stage import (
+    Dropped,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    StageResult,
+)
+from or_eval.schema import PromptRecord
+
+
+class VoteParams(StageParams):
+    """What a recipe may say to ``vote``; the conditions are those of ``or-eval vote``.
+
+    Attributes:
+        min_refusals: Least number of models that refused a prompt.
+        max_refusals: Most models that refused it.
+        min_votes: Least number of models with a vote on it.
+        majority: Whether more than half of the voters must have refused it.
+        of: Only these models vote; all that were tested by default.
+    """
+
+    min_refusals: int | None = Field(default=None, ge=0)
+    max_refusals: int | None = Field(default=None, ge=0)
+    min_votes: int | None = Field(default=None, ge=1)
+    majority: bool = False
+    of: tuple[str, ...] = ()
+
+
+def run(rows: list[PromptRecord], params: VoteParams, context: StageContext) -> StageResult:
+    """Keep the rows that the rule asks for; each carries its votes in ``meta.votes``."""
+    from or_eval.analysis.responses import read_logs
+    from or_eval.analysis.votes import VoteRule, check_rule, drop_reasons, vote_matrix
+
+    if not rows:
+        return StageResult([])
+    if not context.input_logs:
+        raise BuildError("its input has no logs; 'input' has to name a test_refusal stage")
+    logs = read_logs(
+        list(context.input_logs), models=list(params.of) or None, one_task=True, audits=False
+    )
+    matrix = vote_matrix(logs.responses)
+    if untested := [row for row in rows if row.id not in matrix.index]:
+        raise BuildError(
+            f"{len(untested)} of its {len(rows)} rows were not tested; 'input' has to name no "
+            "stage beside the tested ones"
+        )
+    rule = VoteRule(params.min_refusals, params.max_refusals, params.min_votes, params.majority)
+    check_rule(rule, len(matrix.columns))
+    reasons = drop_reasons(matrix, rule)
+    said = {1: True, 0: False, -1: None}
+    votes: dict[str, dict[str, bool | None]] = {
+        str(key): {str(model): said[vote] for model, vote in row.items()}
+        for key, row in matrix.astype("Int64").fillna(-1).to_dict("index").items()
+    }
+    kept, dropped = [], []
+    for row in rows:
+        voted = with_meta(row, votes=votes[row.id])
+        if reason := reasons[row.id]:
+            dropped.append(Dropped(voted, reason, _said(votes[row.id])))
+        else:
+            kept.append(voted)
+    return StageResult(kept, dropped, logs=list(context.input_logs))
+
+
+def plan(rows: int, params: VoteParams, context: StageContext | None) -> Plan:
+    """All rows may stay; no model is asked."""
+    return Plan(rows)
+
+
+def _said(votes: dict[str, bool | None]) -> str:
+    refused = [model for model, vote in votes.items() if vote]
+    return f"refused by {', '.join(refused)}" if refused else "refused by none"
+
+
+STAGE = Stage(VoteParams, run, plan)

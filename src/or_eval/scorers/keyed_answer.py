@@ -1,0 +1,131 @@
+"""Asking a model about a fenced case, and reading the JSON that its reply ends with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    Model,
+    ModelOutput,
+    ResponseSchema,
+)
+
+from or_eval.scorers.fenced_case import Case, shorten_middle
+from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.visible_text import visible_text
+from or_eval.solvers.structured_output import generate_structured
+
+_TAIL_CHARS = 4_000
+_MOST_BRACES = 20
+_WHY_CHARS = 300
+_REPEATED_REPLY_CHARS = 2_000
+
+Read = TypeVar("Read")
+
+
+class Asked(NamedTuple, Generic[Read]):
+    """What a model answered to a case.
+
+    Attributes:
+        answer: The answer; None where it gave none that can be read.
+        said: Its last reply, without its reasoning.
+        blocked: Whether its provider blocked the last reply.
+    """
+
+    answer: Read | None
+    said: str
+    blocked: bool
+
+
+async def ask_case(
+    model: Model,
+    system: str,
+    case: Case,
+    schema: ResponseSchema,
+    read: Callable[[str], Read | None],
+) -> Asked[Read]:
+    """Ask a model about a case, and once more where its reply can't be read.
+
+    Args:
+        model: The model.
+        system: What it is told about its work.
+        case: The case.
+        schema: The form of the reply.
+        read: Reads the answer from a reply without reasoning; None where there is none.
+
+    Raises:
+        Exception: Whatever the provider raises once no retry is left.
+    """
+    messages: list[ChatMessage] = [
+        ChatMessageSystem(content=system),
+        ChatMessageUser(content=case.question),
+    ]
+    reply = await generate_structured(model, messages, schema)
+    said = _said(reply)
+    answer = read(said)
+    if answer is None and not _blocked(reply):
+        # A reply with no text is left out, as servers reject it.
+        if short := shorten_middle(said.strip(), _REPEATED_REPLY_CHARS):
+            messages.append(ChatMessageAssistant(content=short))
+        messages.append(ChatMessageUser(content=case.repair))
+        reply = await generate_structured(model, messages, schema)
+        said = _said(reply)
+        answer = read(said)
+    return Asked(answer, said, _blocked(reply))
+
+
+def read_answer(completion: str, key: str) -> dict[str, Any] | None:
+    """Read the JSON object that a reply ends with.
+
+    It must hold the case's key, and nothing but the end of a code fence may come after it. A
+    provider's structured output is such a reply as a whole. An object that stands in a fenced
+    text, and that a careless model repeats, lacks the key: the text was written before the key
+    was made.
+
+    Args:
+        completion: The model's reply, without its reasoning.
+        key: Key of the case.
+
+    Returns:
+        The object, or None for a reply that holds none.
+    """
+    text = completion[-_TAIL_CHARS:].rstrip().removesuffix("```").rstrip()
+    start = len(text)
+    # A reason may hold braces, so the last opening one need not open the object.
+    for _ in range(_MOST_BRACES):
+        start = text.rfind("{", 0, start)
+        if start < 0:
+            return None
+        answer = _json_object(text[start:])
+        if answer is not None:
+            return answer if answer.get("key") == key else None
+    return None
+
+
+def short_reason(why: object) -> str | None:
+    """Give a model's reason on one line, fit to be stored; None where it gave none."""
+    if not isinstance(why, str):
+        return None
+    return " ".join(visible_text(why).split())[:_WHY_CHARS] or None
+
+
+def _said(reply: ModelOutput) -> str:
+    return blank_reasoning(reply.completion).text
+
+
+def _blocked(reply: ModelOutput) -> bool:
+    return not reply.empty and reply.stop_reason == "content_filter"
+
+
+def _json_object(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,372 @@
+"""The pipeline: what is done is never done again, and nothing half-done is taken for done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from or_eval.dataset_builders import stages
+from or_eval.dataset_builders.asking import Asking
+from or_eval.dataset_builders.dry_run import planned
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.folder_lock import locked
+from or_eval.dataset_builders.pipeline import Build, Selection, check_ready
+from or_eval.dataset_builders.recipe import load_recipe
+from or_eval.dataset_builders.stages import stage_kinds
+from servers import API_KEY, Reply, Request, ScriptedServer
+
+RECIPE = """\
+name: letters
+taxonomy: or_bench
+stages:
+  - stage: letters
+    count: 6
+    drop: [1]
+  - stage: shout
+  - stage: shout
+    name: louder
+    input: [shout, letters.unlucky]
+"""
+
+
+@pytest.fixture(autouse=True)
+def extra_stages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    monkeypatch.setattr(
+        stages, "__path__", [*stages.__path__, str(Path(__file__).parent / "extra_stages")]
+    )
+    stage_kinds.cache_clear()
+    yield
+    stage_kinds.cache_clear()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(lambda request: request.question.upper()) as started:
+        yield started
+
+
+class Builder:
+    """Builds one recipe in one folder, and keeps what was said."""
+
+    def __init__(self, folder: Path, server: ScriptedServer) -> None:
+        self.out, self.server, self.said = folder / "out", server, []
+        self.path = folder / "letters.yaml"
+        self.path.write_text(RECIPE, "utf-8")
+
+    def build(self, *changes: str, limit: int | None = None, **settings: object) -> Build:
+        self.said = []
+        role = f"writer={self.server.role_option('writer', **settings)}"
+        asking = Asking(roles=(role,), config={"max_retries": 0}, display="none")
+        return Build(load_recipe(self.path, changes), self.out, asking, limit, say=self.said.append)
+
+    def prompts(self, stage: str) -> list[str]:
+        [folder] = (self.out / "stages").glob(f"*-{stage}")
+        return list(pd.read_parquet(folder / "rows.parquet")["prompt"])
+
+
+@pytest.fixture
+def builder(tmp_path: Path, server: ScriptedServer) -> Builder:
+    return Builder(tmp_path, server)
+
+
+def test_a_build_keeps_rows_drops_logs_and_a_funnel(builder: Builder) -> None:
+    facts = builder.build().run()
+    assert builder.prompts("shout")[:2] == ["SHOUT: LETTER 0", "SHOUT: LETTER 2"]
+    assert builder.prompts("louder")[-1] == "SHOUT: LETTER 1"
+    assert [(f.rows_in, f.rows_out, f.dropped) for f in facts] == [
+        (0, 5, {"unlucky": 1}), (5, 5, {}), (6, 6, {}),
+    ]  # fmt: skip
+    assert facts[1].models == {"writer": ["openai-api/loopback/writer"]}
+    [dropped] = pd.read_parquet(builder.out / "stages/01-letters/dropped.parquet").to_dict(
+        "records"
+    )
+    assert (dropped["prompt"], dropped["reason"], dropped["detail"]) == (
+        "letter 1", "unlucky", "by number",
+    )  # fmt: skip
+    assert len(list(builder.out.glob("logs/*/*.eval"))) == 2
+    assert "letters,unlucky,1" in (builder.out / "funnel.csv").read_text()
+    assert json.loads((builder.out / "funnel.json").read_text())[1]["subsets"] == {"first": 1}
+    assert (builder.out / "stages/02-shout/tables/sizes.csv").read_text() == "rows\n5\n"
+
+
+def test_each_row_leads_back_to_where_it_came_from(builder: Builder) -> None:
+    builder.build().run()
+    first = pd.read_parquet(builder.out / "stages/01-letters/rows.parquet")
+    second = pd.read_parquet(builder.out / "stages/02-shout/rows.parquet")
+    assert list(second["seed_id"]) == list(first["id"])
+
+
+def test_the_same_command_does_nothing_twice(builder: Builder) -> None:
+    builder.build().run()
+    asked = len(builder.server.requests)
+    facts = builder.build().run()
+    assert len(builder.server.requests) == asked == 11
+    assert builder.said[2] == "03 louder: done before, 6 rows"
+    assert facts[2].rows_out == 6
+
+
+def test_a_changed_parameter_reruns_the_stage_and_what_follows(builder: Builder) -> None:
+    builder.build().run()
+    builder.build("shout.word=roar").run()
+    assert "01 letters: done before, 5 rows" in builder.said
+    assert "02 shout: runs again (changed: parameters (word))" in builder.said
+    assert "03 louder: runs again (changed: input (shout))" in builder.said
+    assert builder.prompts("shout")[0] == "ROAR: LETTER 0"
+    assert builder.prompts("louder")[0] == "SHOUT: ROAR: LETTER 0"
+
+
+def test_another_setting_of_a_model_reruns_its_stages(builder: Builder) -> None:
+    builder.build().run()
+    builder.build(temperature=0.5).run()
+    assert "02 shout: runs again (changed: models (writer))" in builder.said
+    assert len(builder.server.requests) == 22
+    builder.build(temperature=0.5, max_connections=2).run()
+    assert len(builder.server.requests) == 22
+
+
+def test_going_back_to_an_earlier_choice_asks_nothing(builder: Builder) -> None:
+    for change in ("shout.word=roar", "shout.word=shout", "shout.word=roar"):
+        builder.build(change).run()
+        asked = len(builder.server.requests)
+    builder.build("shout.word=shout").run()
+    assert len(builder.server.requests) == asked
+
+
+def test_a_changed_stage_is_noticed(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder.build().run()
+    module = sys.modules["or_eval.dataset_builders.stages.shout"]
+    monkeypatch.setattr(module, "STAGE", replace(module.STAGE, version=2))
+    builder.build().run()
+    assert "02 shout: runs again (changed: stage)" in builder.said
+
+
+def test_a_changed_file_is_noticed(
+    builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt = tmp_path / "words.toml"
+    prompt.write_text("one")
+    builder.build().run()
+    module = sys.modules["or_eval.dataset_builders.stages.shout"]
+    monkeypatch.setattr(module, "STAGE", replace(module.STAGE, prompts=lambda params: [prompt]))
+    builder.build().run()
+    prompt.write_text("two")
+    facts = builder.build().run()
+    assert "02 shout: runs again (changed: prompts (words.toml))" in builder.said
+    assert len(facts[1].prompts["words.toml"]) == 12
+    prompt.unlink()
+    with pytest.raises(BuildError, match=r"stage shout: .*words.toml: No such file"):
+        builder.build().run()
+
+
+def test_limit_starts_from_fewer_seeds(builder: Builder) -> None:
+    facts = builder.build("letters.drop=[]", limit=2).run()
+    assert [f.rows_out for f in facts] == [2, 2, 2]
+
+
+def test_only_and_from_run_stages_again_without_asking_again(builder: Builder) -> None:
+    builder.build().run()
+    asked = len(builder.server.requests)
+    facts = builder.build().run(Selection(only="shout"))
+    assert builder.said == [
+        "01 letters: done before, 5 rows",
+        "02 shout: runs again (asked for)",
+        "02 shout: 5 rows in, 5 out; first 1",
+    ]
+    assert [f.name for f in facts] == ["letters", "shout"]
+    builder.build().run(Selection(start="shout"))
+    assert "03 louder: runs again (asked for)" in builder.said
+    assert len(builder.server.requests) == asked
+    assert "louder" in (builder.out / "funnel.csv").read_text()
+    with pytest.raises(BuildError, match=r"--only louder: the stage shout.*parameters \(word\)"):
+        builder.build("shout.word=roar").run(Selection(only="louder"))
+    with pytest.raises(BuildError, match=r"--from loud: no such stage \(there are: letters"):
+        builder.build().run(Selection(start="loud"))
+
+
+def test_the_plan_tells_what_is_left_to_do(builder: Builder) -> None:
+    before = planned(builder.build(), {})
+    assert [(s.rows_in, s.rows_out, s.done) for s in before] == [
+        (0, 6, False), (6, 6, False), (12, 12, False),
+    ]  # fmt: skip
+    assert (before[1].asked[0].calls, before[1].asked[0].output_tokens) == (6, 42)
+    builder.build().run()
+    after = planned(builder.build("louder.word=roar"), {})
+    assert [s.done for s in after] == [True, True, False]
+    assert after[2].why == "changed: parameters (word)"
+    assert len(builder.server.requests) == 11
+
+
+def test_a_folder_of_something_else_is_left_alone(builder: Builder) -> None:
+    builder.out.mkdir()
+    (builder.out / "thesis.tex").write_text("years of work")
+    with pytest.raises(BuildError, match=r"holds 'thesis.tex', which is no build's"):
+        builder.build().run()
+    (builder.out / "thesis.tex").unlink()
+    builder.build().run()
+    with pytest.raises(BuildError, match="holds a build of letters; give another folder"):
+        builder.build("name=other").run()
+
+
+def test_stages_that_left_the_recipe_leave_the_folder(builder: Builder) -> None:
+    builder.build().run()
+    builder.path.write_text(RECIPE[: RECIPE.index("  - stage: shout\n    name")], "utf-8")
+    builder.build().run()
+    assert [path.name for path in sorted((builder.out / "stages").iterdir())] == [
+        "01-letters", "02-shout",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", ["record gone", "record cut", "half written"])
+def test_nothing_half_written_is_taken_for_done(builder: Builder, damage: str) -> None:
+    builder.build().run()
+    folder = builder.out / "stages/02-shout"
+    record = folder / "stage.json"
+    if damage == "record gone":
+        record.unlink()
+    elif damage == "record cut":
+        record.write_text(record.read_text()[:40])
+    else:
+        folder.rename(folder.with_name("02-shout.partial"))
+    builder.build().run()
+    assert "02 shout: 5 rows in, 5 out; first 1" in builder.said
+    assert len(builder.server.requests) == 11
+    assert not list((builder.out / "stages").glob("*.partial"))
+
+
+def test_a_second_build_in_the_folder_is_told_who_is_there(builder: Builder) -> None:
+    builder.out.mkdir()
+    with (
+        locked(builder.out),
+        pytest.raises(BuildError, match=rf"another build works here \(process {os.getpid()} on"),
+    ):
+        builder.build().run()
+    builder.build().run()
+
+
+def test_a_role_without_a_model_is_told_before_anything_runs(builder: Builder) -> None:
+    with pytest.raises(BuildError, match=r"asks the role 'writer', and no model is bound to it"):
+        check_ready(load_recipe(builder.path), Asking())
+    check_ready(load_recipe(builder.path), Asking(model="mockllm/model"))
+
+
+def test_a_failing_model_stops_the_build_where_it_goes_on(tmp_path: Path) -> None:
+    broken = threading.Event()
+    broken.set()
+
+    def script(request: Request) -> Reply | str:
+        if broken.is_set() and "LETTER 4" in request.question.upper():
+            return Reply("out of order", status=500)
+        return request.question.upper()
+
+    with ScriptedServer(script) as server:
+        builder = Builder(tmp_path, server)
+        with pytest.raises(BuildError) as caught:
+            builder.build().run()
+        assert str(caught.value).startswith("stage shout: 1 of 5 calls failed, the first: ")
+        assert str(caught.value).endswith("the same command goes on")
+        assert API_KEY not in str(caught.value)
+        assert not list((builder.out / "stages").glob("02*"))
+        broken.clear()
+        builder.build().run()
+        asked = Counter(request.question for request in server.requests)
+    assert asked.pop("shout: letter 4") == 3  # twice in vain, once with success
+    assert set(asked.values()) == {1}
+
+
+def test_a_storm_of_429_is_weathered(tmp_path: Path) -> None:
+    def script(request: Request) -> Reply | str:
+        if request.number < 2:
+            return Reply("slow down", status=429, headers={"Retry-After": "0"})
+        return request.question.upper()
+
+    with ScriptedServer(script) as server:
+        builder = Builder(tmp_path, server)
+        build = builder.build("letters.count=2", "letters.drop=[]")
+        build.asking = replace(build.asking, config={"max_retries": 5})
+        build.run()
+    assert builder.prompts("louder") == ["SHOUT: SHOUT: LETTER 0", "SHOUT: SHOUT: LETTER 1"]
+
+
+def command(builder: Builder) -> list[str]:
+    runner = Path(__file__).parent / "run_build.py"
+    role = f"writer={builder.server.role_option('writer')}"
+    return [
+        sys.executable, str(runner), str(builder.path), "--out", str(builder.out),
+        "--display", "none", "--model-role", role,
+    ]  # fmt: skip
+
+
+def test_ctrl_c_is_told_in_one_line_and_resumed(tmp_path: Path) -> None:
+    with ScriptedServer(lambda request: Reply(request.question.upper(), delay=0.5)) as server:
+        builder = Builder(tmp_path, server)
+        process = subprocess.Popen(
+            [*command(builder), "--max-connections", "1"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        wait_for(lambda: len(server.requests) >= 2)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        assert errors.strip().splitlines()[-1] == (
+            "Interrupted. What is done is kept: the same command goes on."
+        )
+        assert "Traceback" not in errors
+        builder.build().run()
+    asked = Counter(request.question for request in server.requests)
+    assert sum(count > 1 for count in asked.values()) <= 1  # the one that was under way
+
+
+def test_a_full_disk_is_told_and_resumed(tmp_path: Path, server: ScriptedServer) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip("can't mount a small disk here (needs root)")
+    try:
+        builder = Builder(tmp_path, server)
+        builder.out = small / "out"
+        done = subprocess.run(command(builder), capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "No space left on device" in done.stderr, done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "Traceback" not in done.stderr
+        subprocess.run(["mount", "-o", "remount,size=16m", str(small)], check=True)
+        done = subprocess.run(command(builder), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert builder.prompts("louder")[-1] == "SHOUT: LETTER 1"
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def wait_for(condition, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def test_a_data_set_that_is_gone_is_published_again(builder: Builder) -> None:
+    publish = "  - {stage: publish, input: shout, licence: cc-by-4.0}\n"
+    builder.path.write_text(RECIPE + publish, "utf-8")
+    builder.build().run()
+    shutil.rmtree(builder.out / "dataset")
+    builder.build().run()
+    assert "04 publish: runs again (dataset/README.md is gone)" in builder.said
+    assert (builder.out / "dataset/first/train.parquet").exists()

@@ -1,0 +1,301 @@
+"""The stage publish: files, card, and what is never published."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from datasets import get_dataset_config_names, load_dataset
+
+from or_eval.dataset_builders.card_text import cell, fenced, without_folders
+from or_eval.dataset_builders.dataset_folder import columns, read_dataset
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.key_like import key_like, secrets_of
+from or_eval.dataset_builders.push_checks import problems
+from or_eval.dataset_builders.rows import read_rows
+from or_eval.dataset_builders.stage import StageFacts
+from or_eval.dataset_builders.stages import stage
+from or_eval.schema import Label
+from or_eval.sources import load_prompts
+from published import SAFE, SUBSETS, TOXIC, publish, row
+from stage_context import stage_context
+
+KEY = "hf_" + "Ab3" * 11
+EARLIER = [
+    StageFacts("seeds", "seeds", 0, 40, {"refused": 3, "not distinct": 7}, {"writer": ["openai/gpt-4o"]}, {"seeds.toml": "0a1b2c3d4e5f"}, {}),
+    StageFacts("moderate", "moderate", 40, 5, {"unreadable | <b>": 35}, {"moderator": ["gguf//home/jane/m x.gguf", "b/c"]}, {}, {}),
+]  # fmt: skip
+RECIPE = {
+    "name": "test",
+    "title": "From the recipe",
+    "stages": [{"stage": "seeds", "file": "/home/jane doe/seeds.csv", "note": "``` in /srv/x/y"}],
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("built")
+    publish(out, {**SUBSETS, "none": []}, earlier=EARLIER, recipe=RECIPE)
+    return out
+
+
+@pytest.fixture(scope="module")
+def card(built: Path) -> str:
+    return (built / "dataset" / "README.md").read_text("utf-8")
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_each_subset_is_a_configuration_with_the_rows_of_it(built):
+    assert set(files(built / "dataset")) == {"README.md", *(f"{name}/train.parquet" for name in SUBSETS)}  # fmt: skip
+    for name, rows in SUBSETS.items():
+        path = built / "dataset" / name / "train.parquet"
+        assert read_rows(path) == rows
+        assert pq.read_schema(path).equals(columns(), check_metadata=True)
+
+
+def test_datasets_and_our_loader_read_it(built, tmp_path):
+    folder = str(built / "dataset")
+    assert sorted(get_dataset_config_names(folder)) == sorted(SUBSETS)
+    assert len(load_dataset(folder, split="train", cache_dir=tmp_path)) == len(SAFE)
+    toxic = load_dataset(folder, "toxic", split="train", cache_dir=tmp_path)
+    assert toxic["prompt"] == [r.prompt for r in TOXIC]
+    loaded = load_prompts(built / "dataset" / "full" / "train.parquet")
+    assert loaded.records == SAFE
+
+
+def test_the_same_rows_give_the_same_bytes_anywhere(built, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOSTNAME", "another-machine")
+    publish(tmp_path / "elsewhere", {**SUBSETS, "none": []}, earlier=EARLIER, recipe=RECIPE)
+    assert files(tmp_path / "elsewhere" / "dataset") == files(built / "dataset")
+
+
+def test_the_header_is_what_the_hub_reads(card):
+    header = yaml.safe_load(card.split("---\n")[1])
+    assert header["license"] == "cc-by-4.0"
+    assert header["language"] == ["en", "es", "zh"]
+    assert header["pretty_name"] == "Test prompts"
+    assert header["size_categories"] == ["n<1K"]
+    assert {"or-eval", "not-for-all-audiences"} <= set(header["tags"])
+    assert [config["config_name"] for config in header["configs"]] == list(SUBSETS)
+    assert [config.get("default", False) for config in header["configs"]] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| `full` (default) | 3 | 3 safe | 2 en, 1 zh+en |",
+        "| `toxic` | 2 | 2 toxic | 1 en, 1 es |",
+        "No prompt was left for `none`, so there is no such configuration.",
+        "labelled `toxic`: 2 of the 2 prompts of `toxic`.",
+        'prompts = load_dataset("OWNER/NAME", "hard-1", split="train")',
+        "inspect eval or_eval/prompts -T data=OWNER/NAME:toxic --model PROVIDER/MODEL",
+        "| seeds | 0 | 40 | not distinct: 7; refused: 3 |",
+        "| moderate | 40 | 5 | unreadable \\| &lt;b>: 35 |",
+        "| publish | 5 | 5 |  |",
+        "| seeds | writer | `openai/gpt-4o` |",
+        "| moderate | moderator | `gguf/m x.gguf`, `b/c` |",
+        "| seeds | `seeds.toml` | `0a1b2c3d4e5f` |",
+        "  file: seeds.csv",
+        "````yaml",
+        "## Warning",
+        "| test | 5 | written for this data set |  |  |",
+    ],
+)
+def test_the_card_says(card, line):
+    assert line in card.splitlines() or line in card, card
+
+
+def test_the_card_counts_categories(card):
+    (line,) = [line for line in card.splitlines() if line.startswith("| violence |")]
+    assert line.endswith("| 2 | 1 | 2 |")
+    (line,) = [line for line in card.splitlines() if line.startswith("| illegal |")]
+    assert line.endswith("| 1 | 1 | 0 |")
+
+
+def test_the_card_names_no_place(card, built):
+    assert not any(part in card for part in ("/home", "jane", "/srv", str(built)))
+
+
+def test_sources_are_told_with_their_licences(tmp_path):
+    rows = [row("Hi a", source="xstest"), row("Hi b", source="mine.csv"), row("Hi c", source="odd")]
+    base = {"name": "mine.csv", "licence": "CC0", "url": "https://example.org"}
+    publish(tmp_path, {"full": rows}, params={"licence": "mit", "sources": [base], "note": "*Small.*", "tags": ["trial"]})  # fmt: skip
+    card = (tmp_path / "dataset" / "README.md").read_text()
+    assert "| mine.csv | 1 | mine.csv | CC0 | https://example.org |" in card
+    assert "| odd | 1 |  | not stated |  |" in card
+    (line,) = [line for line in card.splitlines() if line.startswith("| xstest | 1 |")]
+    assert "CC-BY-4.0" in line
+    assert "*Small.*" in card
+    assert "- trial\n" in card
+    assert "No prompt in it is labelled toxic." in card
+    assert "not-for-all-audiences" not in card
+
+
+def test_without_subsets_there_is_one_configuration(tmp_path):
+    kind = stage("publish")
+    result = kind.run([*SAFE, SAFE[0]], kind.params(licence="mit"), stage_context(tmp_path))
+    assert result.rows == SAFE
+    assert result.tables["published"][0]["configuration"] == "default"
+    assert read_rows(tmp_path / "dataset" / "default" / "train.parquet") == SAFE
+
+
+def test_parts_named_as_inputs_are_configurations(tmp_path):
+    kind = stage("publish")
+    inputs = {"vote.hard": SAFE[:1], "moderate.toxic": TOXIC}
+    context = stage_context(tmp_path, inputs=inputs, subsets={"other": SAFE})
+    result = kind.run([*SAFE[:1], *TOXIC], kind.params(licence="mit"), context)
+    assert result.subsets == {"hard": SAFE[:1], "toxic": TOXIC}
+    twice = stage_context(tmp_path, inputs={"a.x": SAFE, "b.x": TOXIC})
+    with pytest.raises(BuildError, match=r"two inputs would be one configuration \(a\.x, b\.x\)"):
+        kind.run(SAFE, kind.params(licence="mit"), twice)
+
+
+def test_a_limited_build_is_told_as_a_trial(tmp_path):
+    publish(tmp_path, limit=5)
+    card = (tmp_path / "dataset" / "README.md").read_text()
+    assert "This is a trial: at most 5 seeds were taken." in card
+
+
+def test_nothing_left_is_never_published(tmp_path):
+    publish(tmp_path)
+    before = files(tmp_path)
+    with pytest.raises(BuildError, match="nothing is published as good: no row was left") as error:
+        publish(tmp_path, {"full": []})
+    assert "is still that of an earlier build" in str(error.value)
+    assert files(tmp_path) == before
+    with pytest.raises(BuildError, match="none of 1 rows is left"):
+        publish(tmp_path / "new", {"full": [row(f"Use {KEY}")]})
+    assert not (tmp_path / "new" / "dataset").exists()
+
+
+def test_rows_with_keys_are_dropped(tmp_path):
+    spoiled = [row(f"What is {KEY}?"), row("In the facts", meta={"reply": f"sk-{'a1' * 12}"})]
+    result = publish(tmp_path, {"full": [*SAFE, *spoiled]})
+    assert [(item.record, item.reason) for item in result.dropped] == [(r, "key-like string") for r in spoiled]  # fmt: skip
+    assert result.rows == SAFE
+    assert not any(b"Ab3Ab3" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_rows_in_no_subset_are_counted(tmp_path):
+    kind = stage("publish")
+    context = stage_context(tmp_path, subsets={"full": SAFE[:1]})
+    result = kind.run(SAFE, kind.params(licence="mit"), context)
+    assert [item.reason for item in result.dropped] == ["in no subset"] * 2
+    assert "| publish | 3 | 1 | in no subset: 2 |" in (tmp_path / "dataset/README.md").read_text()
+
+
+def test_a_key_in_the_recipe_stops_it(tmp_path):
+    with pytest.raises(BuildError, match="the data card would hold a Hugging Face token") as error:
+        publish(tmp_path, recipe={"name": "test", "token": KEY})
+    assert KEY not in str(error.value)
+    assert not (tmp_path / "dataset").exists()
+
+
+def test_a_write_that_fails_leaves_the_earlier_set(tmp_path, monkeypatch):
+    publish(tmp_path)
+    before = files(tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(BuildError, match=r"can't be written \(No space left on device\)"):
+        publish(tmp_path, {"other": SAFE})
+    assert files(tmp_path) == before
+
+
+def test_what_a_killed_run_left_is_cleared(tmp_path):
+    for name in (".dataset.new", ".dataset.old"):
+        (tmp_path / name / "half").mkdir(parents=True)
+    publish(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "../x", "", ".hidden", "名"])
+def test_a_name_that_is_no_configuration_is_refused(tmp_path, name):
+    with pytest.raises(BuildError, match="can't name a configuration"):
+        publish(tmp_path, {name: SAFE})
+
+
+def test_what_is_published_passes_the_checks_of_push(built):
+    assert problems(read_dataset(built), []) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KEY,
+        f"密钥{KEY}",
+        f"sk-ant-{'x9' * 20}",
+        "AKIA" + "Q3" * 8,
+        "ghp_" + "z8" * 18,
+        "AIza" + "Sy4" * 11,
+        "Authorization: Bearer " + "t0" * 15,
+        "-----BEGIN RSA PRIVATE KEY-----",
+    ],
+)
+def test_keys_are_seen(text):
+    assert key_like(f"before {text} after")
+    assert text not in key_like(f"before {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I use risk-assessment-frameworks-for-banks-in-2024?",
+        "sk-learn-pipelines-are-what-I-need-to-know",
+        "hf_hub_download is a function, hf_transfer another",
+        "The bearer responsibilities-and-accountabilities of office",
+        "Bearer of 1000000 gifts",
+        "How do I make a PRIVATE KEY?",
+    ],
+)
+def test_words_are_no_keys(text):
+    assert key_like(text) is None
+
+
+def test_the_environments_keys_are_looked_for():
+    secrets = secrets_of({"MY_API_KEY": "correct horse battery", "OPENAI_API_KEY": "none", "HF_TOKEN": "x" * 20, "HOME": "/home/somebody"})  # fmt: skip
+    assert [name for name, _ in secrets] == ["MY_API_KEY", "HF_TOKEN"]
+    assert key_like("a correct horse battery staple", secrets) == "the value of MY_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        ("/home/jane/a.csv", "a.csv"),
+        ("~/jane doe/a.csv", "a.csv"),
+        ("C:\\Users\\jane\\a.csv", "a.csv"),
+        ("file:///home/jane/a.csv", "a.csv"),
+        ("gguf//home/jane/a b.gguf", "gguf/a b.gguf"),
+        ("see /home/jane/a.csv.", "see a.csv."),
+        ("data/a.csv", "data/a.csv"),
+        ("openai/gpt-4o", "openai/gpt-4o"),
+        ("https://example.org/a/b", "https://example.org/a/b"),
+        ("and/or", "and/or"),
+        ({"a": ["/x/y", 1, None]}, {"a": ["y", 1, None]}),
+    ],
+)
+def test_places_are_left_out(value, left):
+    assert without_folders(value) == left
+
+
+def test_hostile_text_stays_in_its_cell():
+    assert cell("a|b\n<img>\u202e") == "a\\|b &lt;img>[U+202E]"
+    assert fenced("````\nx").startswith("`````\n")
+
+
+def test_a_prompt_that_is_both_safe_and_toxic_stops_the_build(tmp_path):
+    other = [replace(SAFE[0], label=Label.TOXIC)]
+    with pytest.raises(BuildError, match=r"1 prompts are safe in 'full' and toxic in 'other'"):
+        publish(tmp_path, {"full": SAFE, "other": other})
+    assert not (tmp_path / "dataset").exists()

@@ -1,0 +1,153 @@
+"""The stages test_refusal, vote and split: from models under test to named subsets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from inspect_ai.log import read_eval_log
+
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.stages import split, test_refusal, vote
+from or_eval.schema import Label, PromptRecord, prompt_id
+from or_eval.sources import DataError
+from servers import API_KEY, ScriptedServer
+from stage_context import stage_context
+
+REFUSAL = "I'm sorry, but I can't help with that."
+ANSWER = "Sure. First, open the settings; then choose the folder and press save."
+ALL, TWO, ONE, NONE = "all refuse", "two refuse", "one refuses", "none refuses"
+
+
+def record(text: str, category: str = "violence", label: Label = Label.SAFE) -> PromptRecord:
+    return PromptRecord(prompt_id("en", text), text, label, category, "en", "test")
+
+
+ROWS = [record(text) for text in (ALL, TWO, ONE, NONE)]
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory: pytest.TempPathFactory):
+    """Three models tested on four prompts: how many refuse, the prompt says."""
+    refusers = {ALL: "abc", TWO: "ab", ONE: "a", NONE: ""}
+
+    def reply(request) -> str:
+        return REFUSAL if request.body["model"] in refusers[request.question] else ANSWER
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("LOOPBACK_API_KEY", API_KEY)
+    with ScriptedServer(reply) as server:
+        patch.setenv("LOOPBACK_BASE_URL", server.base_url)
+        context = stage_context(tmp_path_factory.mktemp("tested"))
+        params = test_refusal.RefusalTestParams(
+            models=tuple(f"openai-api/loopback/{name}" for name in "abc")
+        )
+        yield test_refusal.run(ROWS, params, context)
+    patch.undo()
+
+
+def test_refusals_are_logged_as_by_the_task_itself(tested) -> None:
+    assert tested.rows == ROWS
+    assert tested.models == {"target": [f"openai-api/loopback/{name}" for name in "abc"]}
+    logs = [read_eval_log(location) for location in tested.logs]
+    assert [log.eval.model[-1] for log in logs] == list("abc")
+    refused = [
+        {sample.input for sample in log.samples if sample.scores["refusal"].value == 1}
+        for log in logs
+    ]
+    assert refused == [{ALL, TWO, ONE}, {ALL, TWO}, {ALL}]
+
+
+def test_without_models_or_rows_nothing_is_asked(tmp_path: Path) -> None:
+    context = stage_context(tmp_path)
+    assert "names no model" in test_refusal.STAGE.lacks(test_refusal.RefusalTestParams())
+    params = test_refusal.RefusalTestParams(models=("mockllm/model",))
+    assert test_refusal.STAGE.lacks(params) is None
+    assert test_refusal.run([], params, context).logs == []
+    calls = test_refusal.plan(4, params, None).calls
+    assert [(call.role, call.calls) for call in calls] == [("mockllm/model", 4)]
+
+
+@pytest.mark.parametrize(
+    ("params", "kept", "reason"),
+    [
+        ({"min_refusals": 2}, [ALL, TWO], "fewer than 2 refusals"),
+        ({"min_refusals": 3}, [ALL], "fewer than 3 refusals"),
+        ({"max_refusals": 0}, [NONE], "more than 0 refusals"),
+        ({"majority": True}, [ALL, TWO], "not refused by a majority"),
+        ({"of": ("openai-api/loopback/c",), "min_refusals": 1}, [ALL], "fewer than 1 refusals"),
+    ],
+)
+def test_votes_keep_what_the_rule_asks_for(tested, tmp_path, params, kept, reason) -> None:
+    context = stage_context(tmp_path, input_logs=tested.logs)
+    result = vote.run(ROWS, vote.VoteParams(**params), context)
+    assert [row.prompt for row in result.rows] == kept
+    assert {item.record.prompt for item in result.dropped} == {ALL, TWO, ONE, NONE} - set(kept)
+    assert {item.reason for item in result.dropped} == {reason}
+
+
+def test_votes_go_with_the_rows(tested, tmp_path) -> None:
+    context = stage_context(tmp_path, input_logs=tested.logs)
+    result = vote.run(ROWS, vote.VoteParams(min_refusals=2), context)
+    a, b, c = (f"openai-api/loopback/{name}" for name in "abc")
+    assert result.rows[1].meta == {"votes": {a: True, b: True, c: False}}
+    assert result.dropped[0].detail == f"refused by {a}"
+    assert json.dumps(result.rows[1].meta)
+
+
+def test_a_vote_that_cannot_be(tested, tmp_path) -> None:
+    with pytest.raises(BuildError, match="'input' has to name a test_refusal stage"):
+        vote.run(ROWS, vote.VoteParams(), stage_context(tmp_path))
+    context = stage_context(tmp_path, input_logs=tested.logs)
+    with pytest.raises(DataError, match="4 can't be met: 3 models vote"):
+        vote.run(ROWS, vote.VoteParams(min_refusals=4), context)
+
+
+MANY = [record(f"{category} {number}", category) for category in ("hate", "privacy") for number in range(6)]  # fmt: skip
+TOXIC = [record("a toxic one", "hate", Label.TOXIC)]
+
+
+def test_subsets_are_cut_by_category_and_size(tmp_path: Path) -> None:
+    params = split.SplitParams.model_validate(
+        {"subsets": {
+            "full": {"input": "moderate"},
+            "small": {"input": "moderate", "per_category": 2},
+            "tiny": {"input": "moderate", "per_category": 2, "size": 3},
+            "toxic": {"input": "moderate.toxic"},
+        }}
+    )  # fmt: skip
+    context = stage_context(tmp_path, inputs={"moderate": MANY, "moderate.toxic": TOXIC})
+    result = split.run(MANY + TOXIC, params, context)
+    assert result.subsets["full"] == MANY
+    assert result.subsets["toxic"] == TOXIC
+    small = result.subsets["small"]
+    assert [row.category for row in small] == ["hate", "hate", "privacy", "privacy"]
+    assert small == [row for row in MANY if row in small]  # in the input's order
+    assert small != [*MANY[:2], *MANY[6:8]]  # and not the first ones
+    assert len(result.subsets["tiny"]) == 3
+    assert result.rows == MANY + TOXIC
+    assert not result.dropped
+    assert {"subset": "small", "category": "hate", "rows": 2} in result.tables["sizes"]
+
+
+def test_rows_in_no_subset_are_dropped(tmp_path: Path) -> None:
+    params = split.SplitParams.model_validate({"subsets": {"one": {"size": 1}}})
+    result = split.run(MANY, params, stage_context(tmp_path, inputs={"moderate": MANY}))
+    assert len(result.rows) == 1
+    assert {item.reason for item in result.dropped} == {"not chosen"}
+    assert len(result.dropped) == len(MANY) - 1
+
+
+def test_a_row_more_does_not_reshuffle_a_subset() -> None:
+    before = split.choose(MANY, split.Subset(per_category=3))
+    after = split.choose([record("hate more", "hate"), *MANY], split.Subset(per_category=3))
+    assert len(set(map(str, before)) & set(map(str, after))) >= 5
+
+
+def test_a_subset_of_something_that_is_no_input(tmp_path: Path) -> None:
+    params = split.SplitParams.model_validate({"subsets": {"hard": {"input": "vote"}}})
+    with pytest.raises(
+        BuildError, match=r"subset hard: 'vote' is no input .*there are: moderate\)"
+    ):
+        split.run(MANY, params, stage_context(tmp_path, inputs={"moderate": MANY}))
