@@ -20,6 +20,7 @@ import pytest
 
 from or_eval.dataset_builders import stages
 from or_eval.dataset_builders.asking import Asking
+from or_eval.dataset_builders.dataset_folder import read_dataset
 from or_eval.dataset_builders.dry_run import planned
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.folder_lock import locked
@@ -370,3 +371,35 @@ def test_a_data_set_that_is_gone_is_published_again(builder: Builder) -> None:
     builder.build().run()
     assert "04 publish: runs again (dataset/README.md is gone)" in builder.said
     assert (builder.out / "dataset/first/train.parquet").exists()
+
+
+def test_other_arguments_of_a_model_rerun_its_stages_and_ask_anew(builder: Builder) -> None:
+    def build(organization: str) -> Build:
+        job = builder.build()
+        model_args = {
+            "base_url": builder.server.base_url, "max_retries": 0, "organization": organization,
+        }  # fmt: skip
+        role = {"model": "openai-api/loopback/writer", "model_args": model_args}
+        job.asking = replace(job.asking, roles=(f"writer={json.dumps(role)}",))
+        return job
+
+    build("one").run()
+    build("two").run()
+    assert "02 shout: runs again (changed: models (writer))" in builder.said
+    assert len(builder.server.requests) == 22
+    build("one").run()
+    assert len(builder.server.requests) == 22
+    assert "organization" not in (builder.out / "stages/02-shout/stage.json").read_text()
+
+
+def test_a_set_of_an_earlier_build_is_not_pushed(builder: Builder) -> None:
+    publish = "  - {stage: publish, input: shout, licence: cc-by-4.0}\n"
+    builder.path.write_text(RECIPE + publish, "utf-8")
+    builder.build().run()
+    assert read_dataset(builder.out).path == builder.out / "dataset"
+    builder.build("shout.word=roar").run(Selection(only="shout"))
+    with pytest.raises(BuildError, match="the last build here did not come to its end"):
+        read_dataset(builder.out)
+    assert read_dataset(builder.out / "dataset").path == builder.out / "dataset"
+    builder.build("shout.word=roar").run()
+    assert read_dataset(builder.out).path == builder.out / "dataset"

@@ -7,6 +7,8 @@ cache, in the build's folder, as soon as it comes, for samples that were under w
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import zipfile
@@ -28,6 +30,8 @@ from or_eval.dataset_builders.stage import Answer
 _CACHE = "INSPECT_CACHE_DIR"
 _AS_SHOWN = re.compile(r"\w+\((['\"])(.*)\1,?\)", re.DOTALL)
 _ERROR_CHARS = 300
+# Arguments of a model that say how it is reached, and not which one it is.
+_REACHING = {"base_url", "api_key", "max_retries", "timeout", "http_client", "default_headers"}
 _UNUSED = {"messages", "events", "events_data", "store", "attachments", "error_retries", "output"}
 
 
@@ -84,6 +88,32 @@ class Asking:
         return {**({"": [default]} if default else {}), **bound}
 
 
+def arguments_digest(models: Mapping[str, Any]) -> str | None:
+    """Give a digest of the arguments that tell the models of roles from others of their name.
+
+    Two local models may both be called ``hf/local`` and differ in their path alone. A digest, since
+    arguments may hold secrets.
+
+    Args:
+        models: Models by role, as :meth:`Asking.role_models` gives them.
+
+    Returns:
+        12 hex digits; None where no model has such arguments.
+    """
+    told = {
+        role: [
+            {key: value for key, value in model.model_args.items() if key not in _REACHING}
+            for model in (bound if isinstance(bound, list) else [bound])
+            if isinstance(model, Model)
+        ]
+        for role, bound in models.items()
+    }
+    if not any(arguments for role in told.values() for arguments in role):
+        return None
+    text = json.dumps(told, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 def models_of(role: str) -> list[Model]:
     """Give the models that a running task asks in a role: those bound to it, or ``--model``."""
     bound = model_roles().get(role)
@@ -134,13 +164,17 @@ def _run(
     for log in log_dir.glob("*.eval"):
         if not is_whole(log):  # Inspect would stop at it; the replies are in the cache
             log.rename(log.with_suffix(".damaged"))
-    config = GenerateConfigArgs(**{"cache": CachePolicy(expiry=None), **asking.config})  # type: ignore[typeddict-item]
+    models = asking.role_models()
+    # Inspect tells replies in its cache apart by the names of models, not by their arguments.
+    digest = arguments_digest(models)
+    policy = CachePolicy(expiry=None, scopes={"model_args": digest} if digest else {})
+    config = GenerateConfigArgs(**{"cache": policy, **asking.config})  # type: ignore[typeddict-item]
     with _cache_in(None if asking.shared_cache else cache):
         succeeded, logs = eval_set(
             tasks,
             log_dir=str(log_dir),
             model=model,
-            model_roles=asking.role_models(),
+            model_roles=models,
             # Every sample is tried before a stage fails, so that little is left to do again.
             fail_on_error=True,
             continue_on_fail=True,

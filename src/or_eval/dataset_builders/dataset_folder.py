@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.funnel import FUNNEL
 from or_eval.dataset_builders.rows import COLUMNS, as_frame
 from or_eval.schema import PromptRecord
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER = "dataset"
 """Name of the folder in a build's folder."""
+RECIPE_COPY = "recipe.json"
+"""Name of the file by which a build knows its folder."""
 CARD = "README.md"
 SPLIT = "train"
 """The only split of each configuration; it is the one that is loaded by default."""
@@ -101,6 +105,11 @@ def read_dataset(folder: Path) -> DatasetFolder:
         BuildError: There is no data set, or its card can't be read.
     """
     path = folder / FOLDER if (folder / FOLDER / CARD).is_file() else folder
+    if path != folder and not _published_last(folder):
+        raise BuildError(
+            f"{folder}: the last build here did not come to its end, so {FOLDER}/ is that of an "
+            f"earlier one; build again, or push {path} as it is"
+        )
     if not (path / CARD).is_file():
         raise BuildError(
             f"{folder}: holds no built data set (no {FOLDER}/{CARD} and no {CARD}); "
@@ -118,6 +127,17 @@ def read_dataset(folder: Path) -> DatasetFolder:
     except ValueError as error:
         raise BuildError(f"{path / CARD}: {error}") from error
     return DatasetFolder(path, card, header, configurations_of(header), listed)
+
+
+def _published_last(build: Path) -> bool:
+    """Whether a build's last run got as far as publishing; a run begins by removing its funnel."""
+    try:
+        stages = json.loads((build / FUNNEL).read_text("utf-8"))
+    except FileNotFoundError:
+        return not (build / RECIPE_COPY).exists()  # then it is no build's folder
+    except (OSError, ValueError):
+        return False
+    return any(stage.get("kind") == "publish" for stage in stages)
 
 
 def card_header(card: str) -> dict[str, Any]:

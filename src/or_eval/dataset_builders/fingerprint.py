@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.asking import Asking
+from or_eval.dataset_builders.asking import Asking, arguments_digest
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.recipe import Recipe, RecipeStage
@@ -89,7 +89,10 @@ def _models(kind: Stage, entry: RecipeStage, asking: Asking) -> dict[str, Any]:
     asked = {role: bound.get(role, default) for role in kind.roles_asked(entry.params)}
     asked |= {role: bound[role] for role in kind.optional_roles if role in bound}
     return {
-        role: [_model(model) for model in (models if isinstance(models, list) else [models])]
+        role: [
+            *(_model(model) for model in (models if isinstance(models, list) else [models])),
+            *([digest] if (digest := arguments_digest({role: models})) else []),
+        ]
         for role, models in asked.items()
         if models is not None
     }

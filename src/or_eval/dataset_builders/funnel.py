@@ -10,6 +10,7 @@ from typing import Any
 from or_eval.dataset_builders.stage import StageFacts
 
 KEPT = "kept"
+FUNNEL = "funnel.json"
 
 
 def funnel_rows(stages: Sequence[StageFacts]) -> list[dict[str, Any]]:
@@ -33,4 +34,4 @@ def write_funnel(stages: Sequence[StageFacts], out: Path) -> None:
     frame = pd.DataFrame(funnel_rows(stages), columns=["stage", "what", "rows"])
     spreadsheet_safe(frame).to_csv(out / "funnel.csv", index=False)
     text = json.dumps([facts._asdict() for facts in stages], indent=2, ensure_ascii=False)
-    (out / "funnel.json").write_text(text + "\n", "utf-8")
+    (out / FUNNEL).write_text(text + "\n", "utf-8")

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from or_eval.dataset_builders.asking import Asking, ask, ask_each
+from or_eval.dataset_builders.dataset_folder import RECIPE_COPY
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.fingerprint import difference, fingerprint, ingredients
 from or_eval.dataset_builders.folder_lock import locked
-from or_eval.dataset_builders.funnel import write_funnel
+from or_eval.dataset_builders.funnel import FUNNEL, write_funnel
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.recipe import Recipe, RecipeStage, unknown_word
 from or_eval.dataset_builders.rows import distinct
@@ -27,7 +28,6 @@ from or_eval.schema import PromptRecord
 from or_eval.sources.errors import DataError
 
 _STAGES, _LOGS, _CACHE = "stages", "logs", "cache"
-_RECIPE_COPY = "recipe.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Build:
 
     def _claim(self) -> None:
         """Take a folder for this recipe; refuse one that holds something else."""
-        copy = self.out / _RECIPE_COPY
+        copy = self.out / RECIPE_COPY
         partial = copy.with_suffix(".partial")
         try:
             earlier = json.loads(copy.read_text("utf-8"))["name"]
@@ -188,6 +188,8 @@ class Build:
         self.say(f"{number:02} {entry.name}: {_sentence(done.facts)}")
 
     def _run(self, number: int, entry: RecipeStage) -> StoredStage:
+        # What was published before is no longer what the stages say; `push` looks for the funnel.
+        (self.out / FUNNEL).unlink(missing_ok=True)
         kind, parts = stage(entry.kind), self._ingredients(entry)
         mark = fingerprint(parts)
         context = self._context(entry, self.out / _LOGS / f"{self._name(number, entry)}-{mark[:8]}")
