@@ -11,15 +11,13 @@ import pandas as pd
 import pytest
 from inspect_ai.model._model import _models
 
-from or_eval.dataset_builders import stages
+from letters_builds import Builder, extra_stages  # noqa: F401
 from or_eval.dataset_builders.asking import Asking
 from or_eval.dataset_builders.dry_run import planned
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.pipeline import Build, Selection, check_ready
 from or_eval.dataset_builders.recipe import load_recipe
-from or_eval.dataset_builders.stages import stage_kinds
-from servers import API_KEY, Request, ScriptedServer
-from test_pipeline import Builder
+from servers import Request, ScriptedServer
 
 HEAD = "name: letters\ntaxonomy: or_bench\nstages:\n  - stage: letters\n"
 TESTED = """\
@@ -30,15 +28,7 @@ TESTED = """\
 """
 
 
-@pytest.fixture(autouse=True)
-def _extra_stages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-    monkeypatch.setattr(
-        stages, "__path__", [*stages.__path__, str(Path(__file__).parent / "extra_stages")]
-    )
-    stage_kinds.cache_clear()
-    yield
-    stage_kinds.cache_clear()
+pytestmark = pytest.mark.usefixtures("extra_stages")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from or_eval.dataset_builders import stages
+from letters_builds import RECIPE, Builder, extra_stages  # noqa: F401
 from or_eval.dataset_builders.asking import Asking
 from or_eval.dataset_builders.dataset_folder import read_dataset
 from or_eval.dataset_builders.dry_run import planned
@@ -26,57 +26,15 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.folder_lock import locked
 from or_eval.dataset_builders.pipeline import Build, Selection, check_ready
 from or_eval.dataset_builders.recipe import load_recipe
-from or_eval.dataset_builders.stages import stage_kinds
 from servers import API_KEY, Reply, Request, ScriptedServer
 
-RECIPE = """\
-name: letters
-taxonomy: or_bench
-stages:
-  - stage: letters
-    count: 6
-    drop: [1]
-  - stage: shout
-  - stage: shout
-    name: louder
-    input: [shout, letters.unlucky]
-"""
-
-
-@pytest.fixture(autouse=True)
-def extra_stages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-    monkeypatch.setattr(
-        stages, "__path__", [*stages.__path__, str(Path(__file__).parent / "extra_stages")]
-    )
-    stage_kinds.cache_clear()
-    yield
-    stage_kinds.cache_clear()
+pytestmark = pytest.mark.usefixtures("extra_stages")
 
 
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
     with ScriptedServer(lambda request: request.question.upper()) as started:
         yield started
-
-
-class Builder:
-    """Builds one recipe in one folder, and keeps what was said."""
-
-    def __init__(self, folder: Path, server: ScriptedServer) -> None:
-        self.out, self.server, self.said = folder / "out", server, []
-        self.path = folder / "letters.yaml"
-        self.path.write_text(RECIPE, "utf-8")
-
-    def build(self, *changes: str, limit: int | None = None, **settings: object) -> Build:
-        self.said = []
-        role = f"writer={self.server.role_option('writer', **settings)}"
-        asking = Asking(roles=(role,), config={"max_retries": 0}, display="none")
-        return Build(load_recipe(self.path, changes), self.out, asking, limit, say=self.said.append)
-
-    def prompts(self, stage: str) -> list[str]:
-        [folder] = (self.out / "stages").glob(f"*-{stage}")
-        return list(pd.read_parquet(folder / "rows.parquet")["prompt"])
 
 
 @pytest.fixture
