@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from inspect_ai.model import (
@@ -48,14 +49,15 @@ def model(asked: list[int | None], errors: list[Exception | None]):
         output.usage = ModelUsage()
         return output
 
-    # A build that ran in this process leaves its cache as the default of all calls.
-    config = GenerateConfig(cache=False)
-    return get_model("mockllm/model", custom_outputs=respond, config=config, memoize=False)
+    return get_model("mockllm/model", custom_outputs=respond, memoize=False)
 
 
 def ask(server) -> bool:
+    # A build that ran in this process leaves its cache as the default of all calls: never the same
+    # question twice, then.
+    question = ChatMessageUser(content=uuid4().hex)
     try:
-        asyncio.run(generate_structured(server, [ChatMessageUser(content="?")], SCHEMA))
+        asyncio.run(generate_structured(server, [question], SCHEMA))
     except (Gone, Rejected):
         return False
     return True
