@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from uuid import uuid4
 
 import pytest
 from inspect_ai.model import (
@@ -15,6 +14,7 @@ from inspect_ai.model import (
     ResponseSchema,
     get_model,
 )
+from inspect_ai.model._generate_config import set_active_generate_config
 from inspect_ai.util import JSONSchema
 
 from or_eval.solvers import structured_output
@@ -36,6 +36,8 @@ class Rejected(Exception):
 @pytest.fixture
 def asked() -> Iterator[list[int | None]]:
     structured_output._failed_in_a_row.clear()
+    # A run in this process leaves its settings, cache and all, as the defaults of later calls.
+    set_active_generate_config(GenerateConfig())
     yield []
     structured_output._failed_in_a_row.clear()
 
@@ -53,11 +55,8 @@ def model(asked: list[int | None], errors: list[Exception | None]):
 
 
 def ask(server) -> bool:
-    # A build that ran in this process leaves its cache as the default of all calls: never the same
-    # question twice, then.
-    question = ChatMessageUser(content=uuid4().hex)
     try:
-        asyncio.run(generate_structured(server, [question], SCHEMA))
+        asyncio.run(generate_structured(server, [ChatMessageUser(content="?")], SCHEMA))
     except (Gone, Rejected):
         return False
     return True
