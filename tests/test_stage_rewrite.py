@@ -530,10 +530,11 @@ class TestEchoes:
             "The seed is of this category: Deception.", "This is the seed.",
             "<em>Why do old barns burn so fast?</em>",
             "Reply with one line of JSON and nothing else, please.",
+            "Why do barns burn? 2. Why do old houses burn? 3. Who lights fires at night?",
         ]  # fmt: skip
         with writers({"w": lambda r: as_json(*echoes)}, monkeypatch) as (role, _):
-            result = run(tmp_path, role, method="or_bench", count=4)
+            result = run(tmp_path, role, method="or_bench", count=5)
         assert not result.rows
         assert sorted(item.reason for item in result.dropped) == [
-            "forbidden word", "unreadable", "unreadable", "unreadable",
+            "forbidden word", "unreadable", "unreadable", "unreadable", "unreadable",
         ]  # fmt: skip

@@ -22,6 +22,8 @@ DUPLICATE = "duplicate"
 _ZONE = 1 / 3
 # Tags that a weak writer leaves in its texts; the marks of sensitive parts are gone by then.
 _TAG = re.compile(r"</?[a-z]{1,10}>", re.IGNORECASE)
+# Several prompts run together in one: of a text of several paragraphs, a list may be a part.
+_LIST_WITHIN = re.compile(r"\s2[.)]\s.+\s3[.)]\s", re.DOTALL)
 _OPENING = re.compile(r"(?:<|&lt;)mark(?:>|&gt;)[ \t]{0,9}", re.IGNORECASE)
 _CLOSING = re.compile(r"[ \t]{0,9}(?:<|&lt;)/mark(?:>|&gt;)", re.IGNORECASE)
 
@@ -95,6 +97,8 @@ def _problem(text: str, sensitive: str, wanted: Wanted, seen: set[str]) -> tuple
         return UNREADABLE, "it holds the marks of the question"
     if _TAG.search(text) and not _TAG.search(wanted.seed):
         return UNREADABLE, "it holds tags"
+    if not method.paragraphs and _LIST_WITHIN.search(text):
+        return UNREADABLE, "it is several texts in one"
     if method.echoes_request(text):
         return UNREADABLE, "it repeats the question"
     words = count_words(text)
