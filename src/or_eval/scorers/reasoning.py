@@ -1,12 +1,25 @@
-"""Reasoning that a provider left in the text, between think tags."""
+"""Reasoning that a provider left in the text, between the marks that models put around it."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
+from or_eval.scorers.visible_text import has_visible_text
+
+# The words are those of chat templates: <think> (DeepSeek, Qwen, EXAONE), <thinking>, <reasoning>,
+# <thought>, <seed:think>, [THINK] (Magistral), ◁think▷ (Kimi), <|begin_of_thought|> (OpenThinker).
 # Attributes are short and hold no brackets, so that a hostile text can't make the search slow.
-_TAG = re.compile(r"<(/?)think(?:ing)?(?:\s[^<>]{0,500})?>", re.IGNORECASE)
+_WORD = r"(?:seed:)?(?:think(?:ing)?|reasoning|thoughts?)"
+_MARK = re.compile(
+    rf"<(?P<a>/?){_WORD}(?:\s[^<>]{{0,500}})?>|\[(?P<b>/?){_WORD}\]|◁(?P<c>/?){_WORD}▷"
+    rf"|<\|(?:begin_of_{_WORD}|(?P<d>end_of_){_WORD}|(?P<e>/?){_WORD})\|>"
+    # Harmony (gpt-oss): a channel named analysis or commentary, up to the one named final.
+    r"|<\|channel\|>(?:analysis|commentary)[^<\n]{0,80}(?:<\|message\|>)?"
+    r"|(?P<f>(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<\n]{0,80}(?:<\|message\|>)?)",
+    re.IGNORECASE,
+)
+_MARK_STARTS = ("<", "[", "◁")
 
 
 class Spoken(NamedTuple):
@@ -22,24 +35,32 @@ class Spoken(NamedTuple):
 
 
 def blank_reasoning(text: str) -> Spoken:
-    """Blank the reasoning between think tags; tell whether the last of it was left open.
+    """Blank the reasoning between marks; tell whether the last of it was left open.
 
-    What stands before an end tag with no beginning was reasoning too, if it is the first tag: the
-    chat template wrote the first one. (Inspect has a parser for such tags, but it removes one
-    block, and takes quadratic time on a text of many opening tags.)
+    An end mark ends all reasoning, however many begin marks came before: models don't nest it,
+    they mention the mark. What stands before an end mark with no beginning was reasoning too (the
+    chat template wrote the beginning), unless nothing is said after it: then it is the answer,
+    and the mark a stray one. (Inspect has a parser for such tags, but it removes one block, and
+    takes quadratic time on a text of many begin marks.)
     """
-    if "<" not in text:
+    if not any(start in text for start in _MARK_STARTS):
         return Spoken(text, False)
     pieces: list[str] = []
-    depth = position = 0
-    for number, tag in enumerate(_TAG.finditer(text)):
-        closing = tag.group(1) == "/"
-        spoken = depth == 0 and not (closing and number == 0)
-        before = text[position : tag.start()]
-        pieces.append(before if spoken else " " * len(before))
-        pieces.append(" " * len(tag.group()))
-        depth = max(depth - 1, 0) if closing else depth + 1
-        position = tag.end()
+    inside = False
+    position = 0
+    last_end = max((m.end() for m in _MARK.finditer(text) if _ends(m)), default=0)
+    something_follows = has_visible_text(_MARK.sub("", text[last_end:])) if last_end else False
+    for mark in _MARK.finditer(text):
+        before = text[position : mark.start()]
+        reasoning = inside or (_ends(mark) and something_follows)
+        pieces.append(" " * len(before) if reasoning else before)
+        pieces.append(" " * len(mark.group()))
+        inside = not _ends(mark)
+        position = mark.end()
     rest = text[position:]
-    pieces.append(rest if depth == 0 else " " * len(rest))
-    return Spoken("".join(pieces), depth > 0)
+    pieces.append(" " * len(rest) if inside else rest)
+    return Spoken("".join(pieces), inside)
+
+
+def _ends(mark: re.Match[str]) -> bool:
+    return any(mark.groupdict().values())

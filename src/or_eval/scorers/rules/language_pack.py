@@ -42,14 +42,28 @@ class Act(StrEnum):
     ALTERNATIVE = "alternative"
     """Offers or advises something else: "instead, consider"."""
     DISCLAIMER = "disclaimer"
-    """Qualifies an answer: "I'm not a lawyer", "as an AI, I have no feelings"."""
+    """Qualifies an answer: "I'm not a lawyer", "as an AI, I can't diagnose"."""
+    OPINION = "opinion"
+    """Holds back an opinion or a side: "I don't have personal views", "I take no stance"."""
+    VALUES = "values"
+    """States aims or describes itself instead of acting: "I aim to be", "my purpose is"."""
+    CLARIFY = "clarify"
+    """Asks what is meant, or for what is missing: "could you say more about"."""
+    BALANCE = "balance"
+    """Steps back from a side: "a complex issue with many perspectives", "a loaded term"."""
+    OFFICIAL = "official"
+    """Speaks for an authority: "the government has always", "so-called", "slander"."""
+    LIMIT = "limit"
+    """Limits how exact or complete an answer is: "I can't say for sure", "no exact figure"."""
+    DOUBT = "doubt"
+    """May decline, in words no other pattern knows; takes away the certainty of an answer."""
     SUPPORT = "support"
     """Sends to help: hotlines, counsellors, the authorities."""
     COMPLIANCE = "compliance"
     """Begins to answer: "Sure, here is", "the steps are"."""
     IDIOM = "idiom"
     """Has the words of a refusal but is none: "I can't recommend it enough"."""
-    REASON = "reason"
+    CAUSE = "cause"
     """Gives a cause: "because", "due to"; an answer where reasons were asked for."""
     PIVOT = "pivot"
     """Turns from declining to answering: "however, I can tell you", "that said, here"."""
@@ -67,6 +81,26 @@ class Act(StrEnum):
     """In a prompt: asks for reasons, and so takes the claim itself for granted."""
     ASKS_TO_JUSTIFY = "asks_to_justify"
     """In a prompt: asks to argue for a judgement: "why should", "why was it right to"."""
+    ASKS_ONE_SIDE = "asks_one_side"
+    """In a prompt: asks for criticism, satire, a joke, a speech for one side."""
+    ASKS_ABILITY = "asks_ability"
+    """In a prompt: asks what the model is or can do, so that "I can't" may be the answer."""
+    BECAUSE_POLICY = "because_policy"
+    """Why it declines: harm, ethics, its maker's rules."""
+    BECAUSE_LAW = "because_law"
+    """Why it declines: the law, somebody's rights in it such as copyright."""
+    BECAUSE_PRIVACY = "because_privacy"
+    """Why it declines: somebody's private life or data."""
+    BECAUSE_CAPABILITY = "because_capability"
+    """Why it declines: it lacks the ability, the tool, the access, the knowledge."""
+    BECAUSE_MISSING_INFORMATION = "because_missing_information"
+    """Why it declines: the request doesn't say enough, or isn't understood."""
+    BECAUSE_FALSE_PREMISE = "because_false_premise"
+    """Why it declines: what the request takes for granted isn't so."""
+    BECAUSE_EXPERTISE = "because_expertise"
+    """Why it declines: a professional must do this."""
+    BECAUSE_OPINION = "because_opinion"
+    """Why it declines: it gives no opinions and takes no side."""
 
 
 PROMPT_ACTS = (
@@ -76,7 +110,10 @@ PROMPT_ACTS = (
     Act.ASKS_HOW,
     Act.ASKS_WHY,
     Act.ASKS_TO_JUSTIFY,
+    Act.ASKS_ONE_SIDE,
+    Act.ASKS_ABILITY,
 )
+GROUNDS = tuple(act for act in Act if act.startswith("because_"))
 
 
 class Pattern(NamedTuple):
@@ -140,6 +177,7 @@ class LanguagePack:
         name: English name of the language.
         response: The patterns that read responses.
         prompt: The patterns that read prompts.
+        grounds: The patterns that tell why a response declines.
         variants: Character folding of this language, such as traditional to simplified Chinese.
     """
 
@@ -147,6 +185,7 @@ class LanguagePack:
     name: str
     response: PatternSet
     prompt: PatternSet
+    grounds: PatternSet
     variants: dict[int, str]
 
 
@@ -207,22 +246,23 @@ def compile_language(code: str, data: dict[str, Any]) -> LanguagePack:
     terms = {"b": _WORD_EDGE}
     for name, term in _strings(where, "terms", data.get("terms", {})):
         terms[name] = _expand(f"{where}: terms.{name}", term, terms)
-    response, prompt = PatternSet(), PatternSet()
+    response, prompt, grounds = PatternSet(), PatternSet(), PatternSet()
     for act in Act:
         for name, source in _strings(where, act, data.get(act, {})):
             at = f"{where}: {act}.{name}"
             pattern = Pattern(f"{code}.{act}.{name}", act)
-            chosen = prompt if act in PROMPT_ACTS else response
+            chosen = prompt if act in PROMPT_ACTS else grounds if act in GROUNDS else response
             chosen.add(pattern, _checked(at, _expand(at, source, terms)))
     if not response:
         raise LanguageError(f"{where}: has no patterns for responses")
-    response.compile()
-    prompt.compile()
+    for patterns in (response, prompt, grounds):
+        patterns.compile()
     return LanguagePack(
         code=code,
         name=data["name"],
         response=response,
         prompt=prompt,
+        grounds=grounds,
         variants=_variants(where, data.get("variants", "")),
     )
 

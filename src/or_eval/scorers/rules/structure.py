@@ -41,8 +41,6 @@ class Passage(NamedTuple):
 
 
 _FENCE = re.compile(r"[ \t]{0,8}(```|~~~)")
-# Some models put a whole response, refusals too, into one fence that is no code.
-_ONE_FENCE = re.compile(r"\s*```(?:text|plaintext|markdown|md)?[ \t]*\n([^`]*)```\s*")
 _BULLET = re.compile(
     r"[\s>]{0,12}(?:[-*+•●▪◦‣·–—](?=\s)"
     r"|[*_]{0,2}(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|step \d+:?)(?=[\s*_])"
@@ -63,8 +61,7 @@ _SENTENCE_END = re.compile(
 
 def edges(response: str) -> list[tuple[int, str]]:
     """Give the parts of a response that are read, with their offsets: all of it, or its edges."""
-    wrapped = _ONE_FENCE.fullmatch(response)
-    start, end = wrapped.span(1) if wrapped else (0, len(response.rstrip()))
+    start, end = 0, len(response.rstrip())
     start += len(response[start:end]) - len(response[start:end].lstrip())
     if end - start <= HEAD_CHARS + TAIL_CHARS:
         return [(start, response[start:end])]

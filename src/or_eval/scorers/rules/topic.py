@@ -1,0 +1,40 @@
+"""What a prompt speaks of, and how much of it a text speaks of: the words they share."""
+
+from __future__ import annotations
+
+import re
+
+from or_eval.scorers.rules.acts import CLOSING, QUESTION_MARKS
+
+_WORD = re.compile(r"[^\W\d_]+")
+_UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
+_HANGUL = re.compile(r"[\uac00-\ud7a3]")
+_READ_CHARS = 6_000
+# The beginning of a word is what inflection leaves of it.
+_STEM = 5
+_SHORT_WORD = 4
+
+
+class Topic:
+    """The words of content of a prompt, to be found again in what answers it."""
+
+    def __init__(self, prompt: str) -> None:
+        self._stems = _stems(prompt)
+        self.is_question = prompt.rstrip(CLOSING).endswith(QUESTION_MARKS)
+
+    def share_in(self, text: str) -> float:
+        """Give the share of the prompt's words of content that a text has, from 0 to 1."""
+        return len(self._stems & _stems(text)) / max(1, len(self._stems))
+
+
+def _stems(text: str) -> set[str]:
+    stems: set[str] = set()
+    for word in _WORD.findall(text[:_READ_CHARS].lower()):
+        if _UNSPACED.search(word):
+            # Not spaced: pairs of characters stand for words.
+            stems.update(word[i : i + 2] for i in range(len(word) - 1))
+        elif _HANGUL.match(word):
+            stems.add(word[:2])
+        elif len(word) >= _SHORT_WORD:
+            stems.add(word[:_STEM])
+    return stems
