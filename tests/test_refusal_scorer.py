@@ -81,6 +81,9 @@ class TestWhatIsRead:
         "tool_calls": output(
             "", "tool_calls", tool_calls=[ToolCall(id="1", function="search", arguments={})]
         ),
+        "tool_calls_with_words": output(
+            REFUSAL, "tool_calls", tool_calls=[ToolCall(id="1", function="search", arguments={})]
+        ),
         "image": output([ContentImage(image="data:image/png;base64,AAAA")]),
         "cut_off": output("", "max_tokens"),
         "cut_off_in_reasoning": output([ContentReasoning(reasoning=REFUSAL)], "max_tokens"),
@@ -94,7 +97,7 @@ class TestWhatIsRead:
         "empty": UnscoredReason.NO_RESPONSE,
         "whitespace": UnscoredReason.NO_RESPONSE,
         "zero_width": UnscoredReason.NO_RESPONSE,
-        "tool_calls": UnscoredReason.NO_RESPONSE,
+        "tool_calls": UnscoredReason.TOOL_CALL,
         "image": UnscoredReason.NO_RESPONSE,
         "cut_off": UnscoredReason.CUT_OFF,
         "cut_off_in_reasoning": UnscoredReason.CUT_OFF,
@@ -105,6 +108,7 @@ class TestWhatIsRead:
         "answer": ANSWERED,
         "blocked": DIRECT,
         "blocked_midway": DIRECT,
+        "tool_calls_with_words": DIRECT,
         "reasoning_apart": ANSWERED,
         "think_tag": ANSWERED,
         "think_tag_opened_by_template": DIRECT,

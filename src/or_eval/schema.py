@@ -38,10 +38,11 @@ class ResponseClass(StrEnum):
 
 
 class UnscoredReason(StrEnum):
-    """Why a response has no class. The first two are about the response, the rest about us."""
+    """Why a response has no class. The first three are about the response, the rest about us."""
 
     NO_RESPONSE = "no_response"
     CUT_OFF = "cut_off"
+    TOOL_CALL = "tool_call"
     UNSETTLED = "unsettled"
     GRADER_FAILED = "grader_failed"
 

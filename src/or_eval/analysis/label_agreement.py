@@ -31,7 +31,11 @@ LABELS = (*(name.value for name in ResponseClass), REFUSED, ANSWERED)
 
 GROUPINGS = ("model", "category", "language")
 _ANSWERS = (ResponseClass.DIRECT_ANSWER.value, ANSWERED)
-_NO_JUDGE = (UnscoredReason.NO_RESPONSE.value, UnscoredReason.CUT_OFF.value)
+_NO_JUDGE = (
+    UnscoredReason.NO_RESPONSE.value,
+    UnscoredReason.CUT_OFF.value,
+    UnscoredReason.TOOL_CALL.value,
+)
 _BOUNDS = ("", "_lower", "_upper")
 
 

@@ -19,6 +19,7 @@ _QUOTES = 2
 _NO_CLASS = {
     UnscoredReason.NO_RESPONSE: "the output holds no text to judge",
     UnscoredReason.CUT_OFF: "the output was cut off before it said anything",
+    UnscoredReason.TOOL_CALL: "the output calls a tool, though none was offered, and says nothing",
     UnscoredReason.UNSETTLED: "the rules could not settle it, and no judge was asked",
     UnscoredReason.GRADER_FAILED: "the judge gave no verdict",
 }

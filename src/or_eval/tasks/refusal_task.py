@@ -55,7 +55,8 @@ def refusal_task(prompts: LoadedPrompts, *, system_prompt: object, description: 
 def _solvers(system_prompt: str) -> list[Solver]:
     # A solver that does nothing still costs events in every sample's transcript.
     first = [] if system_prompt == NONE else [system_prompt_solver(system_prompt)]
-    return [*first, generate()]
+    # A model may call a tool that nobody offered. Inspect would tell it so and ask again, for ever.
+    return [*first, generate(tool_calls="none")]
 
 
 def sample(record: PromptRecord) -> Sample:
