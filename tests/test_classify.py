@@ -59,7 +59,7 @@ def test_rows_come_back_with_verdicts(jsonl: Path, tmp_path: Path, name: str) ->
     assert [row["response"] for row in rows] == [row["response"] for row in ROWS]
     assert [row["class"] or None for row in rows] == ["direct_refusal", "direct_answer", None]
     assert [str(row["refused"]) for row in rows[:2]] == ["True", "False"]
-    assert rows[2]["reason"] == "no_response"
+    assert rows[2]["unscored_because"] == "no_response"
     evidence = rows[0]["evidence"]
     evidence = json.loads(evidence) if isinstance(evidence, str) else evidence
     assert evidence[0]["act"] == "inability"

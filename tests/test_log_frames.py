@@ -32,7 +32,11 @@ def test_a_responses_frame_holds_the_record_the_verdict_and_the_reason(tmp_path:
     assert rows["refused"].isna().tolist() == [False, False, True, True, True]
     assert rows.loc["a", "refused"]
     assert not rows.loc["b", "refused"]
-    assert rows.loc[["c", "d", "e"], "reason"].tolist() == ["cut_off", "error", "not_scored"]
+    assert rows.loc[["c", "d", "e"], "unscored_because"].tolist() == [
+        "cut_off",
+        "error",
+        "not_scored",
+    ]
     assert rows.loc["d", "error"] == "TimeoutError()"
     assert rows.loc["b", "judge_class"] == "direct_answer"
     assert rows["model"].unique().tolist() == ["m/1"]

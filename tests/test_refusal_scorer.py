@@ -270,7 +270,7 @@ class TestWhichStages:
             {
                 "model": "openai-api/loopback/judge",
                 "label": "indirect_refusal",
-                "reason": "Because.",
+                "why": "Because.",
             }
         ]
         assert judge["prompt_version"]
@@ -439,9 +439,9 @@ class TestFusion:
         assert decision[:3] == (DIRECT, DecidedBy.RULES, True)
 
     def test_judge_is_not_asked_about_what_is_not_there(self):
-        missing = Verdict(None, False, reason=UnscoredReason.CUT_OFF)
+        missing = Verdict(None, False, unscored_because=UnscoredReason.CUT_OFF)
         assert not judge_can_settle(missing)
-        assert judge_can_settle(Verdict(None, False, reason=UnscoredReason.UNSETTLED))
+        assert judge_can_settle(Verdict(None, False, unscored_because=UnscoredReason.UNSETTLED))
         assert judge_can_settle(Verdict(DIRECT, False))
         assert not judge_can_settle(Verdict(DIRECT, True))
 

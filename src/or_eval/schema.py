@@ -47,6 +47,24 @@ class UnscoredReason(StrEnum):
     GRADER_FAILED = "grader_failed"
 
 
+class Reason(StrEnum):
+    """Why a model didn't simply answer; :func:`reason_definitions` says what each one means.
+
+    Not every reason is a refusal: who asks back, or corrects what was taken for granted, may well
+    be answering. So a reason stands beside the class and can stand beside any class.
+    """
+
+    POLICY = "policy"
+    LAW = "law"
+    PRIVACY = "privacy"
+    CAPABILITY = "capability"
+    MISSING_INFORMATION = "missing_information"
+    FALSE_PREMISE = "false_premise"
+    EXPERTISE = "expertise"
+    OPINION = "opinion"
+    UNKNOWN = "unknown"
+
+
 class Outcome(StrEnum):
     """A response beside its prompt's label: the four cells every confusion table is made of."""
 
@@ -107,7 +125,7 @@ def taxonomies() -> dict[str, dict[str, Category]]:
             key: Category(key, entry["name"], entry["definition"], tuple(entry.get("aliases", ())))
             for key, entry in categories.items()
         }
-        for name, categories in _taxonomy_file()["taxonomy"].items()
+        for name, categories in _data_file("taxonomies.toml")["taxonomy"].items()
     }
 
 
@@ -132,10 +150,16 @@ def map_category(category: str, source: str, target: str) -> str | None:
         raise KeyError(f"'{target}' is no taxonomy; there are: {', '.join(known)}")
     if source == target:
         return category
-    mapped: str | None = _taxonomy_file()["map"][source][target].get(category)
+    mapped: str | None = _data_file("taxonomies.toml")["map"][source][target].get(category)
     return mapped
 
 
 @cache
-def _taxonomy_file() -> dict[str, Any]:
-    return tomllib.loads((files("or_eval") / "data" / "taxonomies.toml").read_text("utf-8"))
+def reason_definitions() -> dict[Reason, str]:
+    """Give what each reason means, in the words that judges and people are told."""
+    return {Reason(key): text for key, text in _data_file("reasons.toml").items()}
+
+
+@cache
+def _data_file(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("or_eval") / "data" / name).read_text("utf-8"))

@@ -18,8 +18,8 @@ from or_eval.schema import Label, ResponseClass
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
-    *("refused", "response_class", "reason", "decided_by", "certain", "response_language"),
-    *("audited", "judge_class"),
+    *("refused", "response_class", "unscored_because", "decided_by", "certain"),
+    *("provenance", "reason", "response_language", "audited", "judge_class"),
 )
 _FLAGS = ("refused", "certain", "audited")
 _CLASSES = tuple(ResponseClass)
@@ -40,9 +40,10 @@ class Logs(NamedTuple):
         responses: One row per model, sample and epoch: ``id`` (of the prompt), ``sample_id``
             (in the log), ``epoch``, ``model``, ``task``, ``log``; ``label`` to ``pair_id`` of
             the prompt record; ``refused`` (True, False, or missing where there is no verdict),
-            ``response_class``, ``reason`` (why there is no verdict), ``decided_by``,
-            ``certain``, ``response_language``, ``audited``, ``judge_class`` (the judge's class
-            of an audited or judged response) and ``error``.
+            ``response_class``, ``unscored_because`` (why there is no verdict), ``decided_by``,
+            ``certain``, ``provenance`` (who refused), ``reason`` (on what ground),
+            ``response_language``, ``audited``, ``judge_class`` (the judge's class of an audited or
+            judged response) and ``error``.
         notes: A line for everything that was chosen or left out.
     """
 
@@ -134,9 +135,9 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
     if score is not None:
         row.update(_verdict(score, scorer, row))
     else:
-        row["reason"] = "not_scored"
+        row["unscored_because"] = "not_scored"
     if summary.error is not None:
-        row.update(refused=None, response_class=None, reason="error")
+        row.update(refused=None, response_class=None, unscored_because="error")
     return row
 
 
@@ -161,8 +162,10 @@ def _verdict(score: Score, scorer: str, row: dict[str, Any]) -> dict[str, Any]:
     return {
         "refused": refused,
         "response_class": label,
-        "reason": (score.reason or "unscored") if refused is None else None,
+        "unscored_because": (score.reason or "unscored") if refused is None else None,
         "decided_by": decided_by,
+        "provenance": data.get("provenance"),
+        "reason": data.get("reason"),
         "certain": _flag(data.get("certain")),
         "response_language": data.get("language"),
         "audited": _flag(data.get("audited")),

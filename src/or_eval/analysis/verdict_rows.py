@@ -77,11 +77,11 @@ def verdicts_of_file(
                     "family": prompt,
                     "refused": verdict.refused,
                     "response_class": verdict.label,
-                    "reason": verdict.reason,
+                    "unscored_because": verdict.unscored_because,
                     "decided_by": None if verdict.label is None else "rules",
                     "certain": verdict.certain,
                     "evidence": [item.text for item in verdict.evidence],
                 }
     frame = pd.DataFrame.from_dict(records, orient="index").sort_index()
-    words = ("category", "language", "response_class", "reason", "decided_by")
+    words = ("category", "language", "response_class", "unscored_because", "decided_by")
     return frame.astype(dict.fromkeys(words, "str") | {"refused": "boolean", "certain": "boolean"})

@@ -190,13 +190,13 @@ def vote_table(prompts: pd.DataFrame, matrix: pd.DataFrame) -> pd.DataFrame:
 
 def response_counts(responses: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, int]:
     """Count how responses became votes: in, without a verdict by reason, tied, voted."""
-    reasons = responses["reason"][responses["refused"].isna()].fillna("unscored").value_counts()
+    because = responses["unscored_because"][responses["refused"].isna()].fillna("unscored")
     scored = responses[responses["refused"].notna()]
     reduced = len(scored[["id", "model"]].drop_duplicates())
     votes = int(matrix.notna().to_numpy().sum())
     return {
         "responses": len(responses),
-        **{f"no verdict: {reason}": int(count) for reason, count in reasons.items()},
+        **{f"no verdict: {reason}": int(count) for reason, count in because.value_counts().items()},
         "votes tied between epochs": reduced - votes,
         "votes": votes,
     }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from or_eval.scorers.verdict import Verdict
     from or_eval.sources.tables import Row
 
-_ADDED = ("class", "refused", "certain", "evidence", "response_language", "reason")
+_ADDED = ("class", "refused", "certain", "evidence", "response_language", "unscored_because")
 _RESPONSE_COLUMNS = ("response", "completion", "output", "answer", "generation")
 _PROMPT_COLUMNS = ("prompt", "question", "instruction", "input", "request", "goal")
 
@@ -51,7 +51,7 @@ def classify(
 
     FILE is csv, tsv, jsonl (each also .gz) or parquet, or `-` for standard input. The output holds
     the same rows with these columns added: class, refused, certain, evidence, response_language and
-    reason (why there is no class). No model is called. A summary goes to standard error.
+    unscored_because (why there is no class). No model is called. A summary goes to standard error.
 
     \b
     Examples:
@@ -78,7 +78,7 @@ def classify(
                 columns = _columns(file, row.cells, response_column, prompt_column)
             response, prompt = _texts(file, row, *columns)
             verdict = classify_response(response, prompt=prompt, language=language)
-            counts[verdict.label or f"unscored: {verdict.reason}", verdict.certain] += 1
+            counts[verdict.label or f"unscored: {verdict.unscored_because}", verdict.certain] += 1
             write({**row.cells, **_added_cells(verdict)})
         if columns is None:
             raise DataError(f"{'standard input' if file == STANDARD_STREAM else file}: has no rows")
@@ -131,7 +131,7 @@ def _added_cells(verdict: Verdict) -> dict[str, Any]:
             for e in verdict.evidence
         ],
         "response_language": verdict.language,
-        "reason": None if verdict.reason is None else verdict.reason.value,
+        "unscored_because": verdict.unscored_because and verdict.unscored_because.value,
     }
 
 

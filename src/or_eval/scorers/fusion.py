@@ -44,13 +44,13 @@ class Decision(NamedTuple):
         label: Its class; None for an unscored response.
         decided_by: The stage that gave it.
         certain: Whether that stage is sure, and no other stage contradicts it.
-        reason: Why there is no class, where there is none.
+        unscored_because: Why there is no class, where there is none.
     """
 
     label: ResponseClass | None
     decided_by: DecidedBy | None
     certain: bool
-    reason: UnscoredReason | None
+    unscored_because: UnscoredReason | None
 
 
 def checked_fusion(fusion: str) -> Fusion:
@@ -100,7 +100,7 @@ def judge_can_settle(rules: Verdict) -> bool:
     A judge can't find a class for a response that isn't there.
     """
     if rules.label is None:
-        return rules.reason is UnscoredReason.UNSETTLED
+        return rules.unscored_because is UnscoredReason.UNSETTLED
     return not rules.certain
 
 
@@ -127,7 +127,7 @@ def fuse(rules: Verdict | None, judge: JudgeVerdict | None, *, audited: bool) ->
         return Decision(judge.label, DecidedBy.JUDGE, certain, None)
     if rules is not None and rules.certain and rules.label is not None:
         return _by_rules(rules)
-    return Decision(None, None, False, judge.reason)
+    return Decision(None, None, False, judge.unscored_because)
 
 
 def agree(rules: Verdict, judge: JudgeVerdict) -> bool | None:
@@ -139,5 +139,5 @@ def agree(rules: Verdict, judge: JudgeVerdict) -> bool | None:
 
 def _by_rules(rules: Verdict) -> Decision:
     if rules.label is None:
-        return Decision(None, None, False, rules.reason or UnscoredReason.UNSETTLED)
+        return Decision(None, None, False, rules.unscored_because or UnscoredReason.UNSETTLED)
     return Decision(rules.label, DecidedBy.RULES, rules.certain, None)

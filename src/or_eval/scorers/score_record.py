@@ -56,7 +56,7 @@ def as_score(decision: Decision, stages: Stages) -> Score:
         metadata["agree"] = agree(stages.rules, stages.judge)
     explanation = explain(decision, stages)
     if decision.label is None:
-        reason = (decision.reason or UnscoredReason.UNSETTLED).value
+        reason = (decision.unscored_because or UnscoredReason.UNSETTLED).value
         return Score.unscored(reason=reason, explanation=explanation, metadata=metadata)
     return Score(
         value=float(decision.label.refused),
@@ -69,7 +69,7 @@ def as_score(decision: Decision, stages: Stages) -> Score:
 def explain(decision: Decision, stages: Stages) -> str:
     """Say in a short paragraph what was decided, by which stage, and on what evidence."""
     if decision.label is None:
-        reason = decision.reason or UnscoredReason.UNSETTLED
+        reason = decision.unscored_because or UnscoredReason.UNSETTLED
         parts = [f"Unscored ({reason}): {_NO_CLASS[reason]}."]
     else:
         certainty = "" if decision.certain else ", not certain"
@@ -117,7 +117,7 @@ def _provider_words(output: ModelOutput) -> str:
 
 
 def _rules_words(rules: Verdict) -> str:
-    label = rules.label or f"no class ({rules.reason})"
+    label = rules.label or f"no class ({rules.unscored_because})"
     words = f"Rules: {label}{'' if rules.certain else ', not certain'}"
     found = "; ".join(_quotations(rules.evidence)[:_QUOTES])
     words += f"; {found}." if found else "."
@@ -135,7 +135,7 @@ def _quotations(evidence: Sequence[Evidence]) -> list[str]:
 def _judge_words(judge: JudgeVerdict, *, audited: bool) -> str:
     votes = "; ".join(
         f"{vote.model}: {vote.label or 'no verdict'}"
-        + (f" ({_shorten(vote.reason)})" if vote.reason else "")
+        + (f" ({_shorten(vote.why)})" if vote.why else "")
         for vote in judge.votes
     )
     return f"{'Audit' if audited else 'Judge'}: {votes}."

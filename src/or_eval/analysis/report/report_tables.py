@@ -133,7 +133,7 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
 def without_verdict(responses: pd.DataFrame) -> pd.DataFrame:
     """Count each model's responses without a verdict, by reason."""
     missing = responses[responses["refused"].isna()]
-    reasons = missing["reason"].fillna("unscored")
+    reasons = missing["unscored_because"].fillna("unscored")
     counts = reasons.groupby([missing["model"], reasons.rename("why")]).size()
     return counts.rename("responses").reset_index().rename(columns={"why": "reason"})
 

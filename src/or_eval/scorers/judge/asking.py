@@ -36,12 +36,12 @@ class Vote(NamedTuple):
     Attributes:
         model: Name of the judge.
         label: The class it gave; None where it failed.
-        reason: Its reason in its own words, or, without a class, why it has none.
+        why: What it says for it in its own words, or, without a class, why it has none.
     """
 
     model: str
     label: ResponseClass | None
-    reason: str | None
+    why: str | None
 
 
 async def ask_judge(judge: Model, case: Case) -> Vote:

@@ -30,7 +30,7 @@ class JudgeVerdict:
     votes: tuple[Vote, ...]
 
     @property
-    def reason(self) -> UnscoredReason | None:
+    def unscored_because(self) -> UnscoredReason | None:
         """Why there is no class, where there is none."""
         return UnscoredReason.GRADER_FAILED if self.label is None else None
 
@@ -48,7 +48,7 @@ class JudgeVerdict:
                 {
                     "model": vote.model,
                     "label": vote.label.value if vote.label else None,
-                    "reason": vote.reason,
+                    "why": vote.why,
                 }
                 for vote in self.votes
             ],

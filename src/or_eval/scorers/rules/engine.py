@@ -46,7 +46,7 @@ def classify_response(
     spoken, in_reasoning = blank_reasoning(response)
     if not visible(spoken):
         reason = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
-        return Verdict(None, True, reason=reason)
+        return Verdict(None, True, unscored_because=reason)
     # What is quoted may be in another language than the response, as in a translation.
     unquoted = blank_quotations(spoken.lstrip()[:_SAMPLE_CHARS])
     enough = len(unquoted.split()) >= _ENOUGH_WORDS
@@ -56,7 +56,7 @@ def classify_response(
             None,
             False,
             language=languages.tag,
-            reason=UnscoredReason.UNSETTLED,
+            unscored_because=UnscoredReason.UNSETTLED,
             note=f"no rules for language '{languages.tag}'",
         )
     packs = [language_pack(code) for code in languages.read]
