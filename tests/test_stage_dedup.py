@@ -273,7 +273,8 @@ def test_the_result_depends_on_the_files_of_earlier_sets(tmp_path):
     old = tmp_path / "old.txt"
     old.write_text(KILL, "utf-8")
 
-    assert list(STAGE.data(DedupParams.model_validate({"against": ["xstest", str(old)]}))) == [old]
+    params = DedupParams.model_validate({"against": ["xstest", str(old)], "model": MODEL})
+    assert list(STAGE.data(params)) == ["xstest", str(old), MODEL]
 
 
 # What is compared

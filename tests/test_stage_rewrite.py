@@ -90,7 +90,7 @@ class TestOrBench:
         assert not result.dropped
         row = result.rows[5]
         assert row == PromptRecord(
-            id=prompt_id("en", good(0, "theft")), prompt=good(0, "theft"), label=Label.TOXIC,
+            id=prompt_id("en", good(0, "theft")), prompt=good(0, "theft"), label=Label.UNLABELLED,
             category="illegal", language="en", source="my-set", method="or_bench",
             seed_id=rows[1].id, meta={"writer": "openai-api/loopback/w"},
         )  # fmt: skip
@@ -146,7 +146,9 @@ class TestOrBench:
     def test_replies_without_texts(self, tmp_path, monkeypatch):
         replies = [
             (REFUSAL, "refused"),
-            (Reply("", finish_reason="content_filter"), "refused"),
+            (Reply("", finish_reason="content_filter"), "blocked"),
+            (Reply("Content Exists Risk", status=400), "blocked"),
+            (Reply("no such parameter", status=400), "failed"),
             (
                 f"I can't write this, but here are other ones:\n1. {good(1)}\n2. {good(2)}",
                 "refused",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from or_eval.dataset_builders.asking import Asking, arguments_digest
+from or_eval.dataset_builders.data_marks import data_mark
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.recipe import Recipe, RecipeStage
@@ -45,7 +46,7 @@ def ingredients(
     kind = stage(entry.kind)
     try:
         prompts = {path.name: digest(path) for path in kind.prompts(entry.params)}
-        data = {str(path): digest(path) for path in kind.data(entry.params)}
+        data = {name: data_mark(name) for name in kind.data(entry.params)}
     except OSError as error:
         raise BuildError(f"stage {entry.name}: {error.filename}: {error.strerror}") from error
     used = [recipe.name, recipe.taxonomy, recipe.language]

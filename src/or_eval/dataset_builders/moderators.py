@@ -12,6 +12,7 @@ from inspect_ai.model import Model, ResponseSchema
 from inspect_ai.util import JSONSchema, collect
 
 from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
+from or_eval.dataset_builders.request_errors import BLOCKED, request_problem
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.keyed_answer import ask_case, read_answer, short_reason
 from or_eval.scorers.rules import classify_response
@@ -27,7 +28,7 @@ RESPONSE_LIMIT = 16_000
 
 _PROMPT_BESIDE_RESPONSE_LIMIT = 4_000
 
-BLOCKED, REFUSED, UNREADABLE = "blocked", "refused", "unreadable"
+REFUSED, UNREADABLE = "refused", "unreadable"
 
 
 class Opinion(NamedTuple):
@@ -37,8 +38,9 @@ class Opinion(NamedTuple):
         model: Name of the moderator.
         said: Its answer; None where it withheld one.
         why: Its reason in its own words, if it gave one.
-        withheld: Why there is no answer: its provider blocked the call, it refused to answer, or
-            it answered twice in a way that can't be read.
+        withheld: Why there is no answer: its provider blocked the call for its content, or
+            rejected it for another reason (``failed``), it refused to answer, or it answered
+            twice in a way that can't be read.
     """
 
     model: str
@@ -204,6 +206,8 @@ async def _opinion(
     try:
         asked = await ask_case(model, wording.system, case, wording.schema, read)
     except Exception as error:
+        if problem := request_problem(error):
+            return Opinion(name, None, failure(error, model), withheld=problem)
         # Not chained: the error may quote the request with its key.
         return ModeratorFailed(f"{name}: {failure(error, model)}")
     if asked.answer is not None:

@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from or_eval.dataset_builders.moderators import BLOCKED, REFUSED, UNREADABLE, Opinion
+from or_eval.dataset_builders.moderators import REFUSED, UNREADABLE, Opinion
+from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
 
 Agree: TypeAlias = Literal["all", "majority", "any"]
 """How many of a panel have to say the same."""
 
-Agreement: TypeAlias = Literal["agreed", "opposed", "disagreement", "unreadable"]
+Agreement: TypeAlias = Literal[
+    "agreed", "opposed", "disagreement", "unreadable", "blocked", "failed"
+]
 
 
 def agreement(opinions: Sequence[Opinion], wanted: set[str], agree: Agree) -> Agreement:
@@ -28,8 +31,9 @@ def agreement(opinions: Sequence[Opinion], wanted: set[str], agree: Agree) -> Ag
 
     Returns:
         ``agreed``: enough say so. ``opposed``: enough say the opposite. Else ``disagreement``,
-        where moderators are on both sides, or ``unreadable``, where too many withheld their
-        answer.
+        where moderators are on both sides, or, where too many withheld their answer, the one
+        reason of all who did if it lies with the provider (``blocked``, ``failed``), and
+        ``unreadable`` otherwise.
     """
     said = [opinion.said for opinion in opinions if opinion.said is not None]
     wanting = sum(answer in wanted for answer in said)
@@ -39,7 +43,15 @@ def agreement(opinions: Sequence[Opinion], wanted: set[str], agree: Agree) -> Ag
         return "agreed"
     if opposing >= needed:
         return "opposed"
-    return "disagreement" if wanting and opposing else "unreadable"
+    if wanting and opposing:
+        return "disagreement"
+    match {opinion.withheld for opinion in opinions if opinion.said is None}:
+        case reasons if reasons == {BLOCKED}:
+            return "blocked"
+        case reasons if reasons == {FAILED}:
+            return "failed"
+        case _:
+            return "unreadable"
 
 
 def votes(opinions: Sequence[Opinion]) -> dict[str, str | None]:
@@ -93,7 +105,7 @@ def _moderator(opinions: Sequence[Opinion], good: str, sides: tuple[str, str]) -
         "rows": len(opinions),
         sides[0]: safe,
         sides[1]: said - safe,
-        **{reason: withheld[reason] for reason in (UNREADABLE, REFUSED, BLOCKED)},
+        **{reason: withheld[reason] for reason in (UNREADABLE, REFUSED, BLOCKED, FAILED)},
     }
 
 

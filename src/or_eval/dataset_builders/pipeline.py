@@ -21,7 +21,7 @@ from or_eval.dataset_builders.funnel import FUNNEL, write_funnel
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.recipe import Recipe, RecipeStage, unknown_word
 from or_eval.dataset_builders.rows import distinct
-from or_eval.dataset_builders.stage import SHORT_PROMPT_TOKENS, StageContext, StageFacts
+from or_eval.dataset_builders.stage import SHORT_PROMPT_TOKENS, Place, StageContext, StageFacts
 from or_eval.dataset_builders.stage_store import StoredStage, rows_of, store, stored_stage
 from or_eval.dataset_builders.stages import stage, stage_kinds
 from or_eval.schema import PromptRecord
@@ -290,8 +290,9 @@ def check_ready(recipe: Recipe, asking: Asking) -> None:
         raise BuildError(f"--model-role {strange[0]}: {unknown_word('role', strange[0], roles)}")
     for entry in recipe.stages:
         kind = stage(entry.kind)
-        if lacking := kind.lacks(entry.params):
-            raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
+        place = Place(recipe.taxonomy, entry.inputs, recipe.tested(entry))
+        if problem := kind.problem(entry.params, place):
+            raise BuildError(f"stage {entry.name}: {problem}; change the recipe, or --set it")
         for role in kind.roles_asked(entry.params):
             if role not in names and "" not in names:
                 raise BuildError(

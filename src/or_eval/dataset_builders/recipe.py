@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
@@ -76,6 +77,21 @@ class Recipe:
     stages: tuple[RecipeStage, ...]
     data: dict[str, Any]
     text: str
+
+    def tested(self, entry: RecipeStage) -> tuple[str, ...] | None:
+        """Give the models whose logs a stage's inputs bring; None where they bring no logs."""
+        found = [
+            models
+            for item in self.stages
+            if item.name in entry.needs and (models := self._gives_logs_of(item)) is not None
+        ]
+        return tuple(dict.fromkeys(name for names in found for name in names)) if found else None
+
+    def _gives_logs_of(self, entry: RecipeStage) -> tuple[str, ...] | None:
+        kind = stage(entry.kind)
+        if kind.gives_logs:
+            return tuple(kind.tests(entry.params))
+        return self.tested(entry) if kind.passes_logs else None
 
 
 class _Head(BaseModel):
@@ -287,16 +303,31 @@ def unknown_word(what: str, word: str, known: Sequence[str] | dict[str, Any]) ->
     return f"there is no {what} '{word}' ({hint})"
 
 
+def _check_part(giver: RecipeStage, part: str, reading: _Reading, place: Place) -> None:
+    given = stage(giver.kind).parts
+    if not part or given is None:
+        return
+    parts = list(given(giver.params))
+    if not any(fnmatchcase(part, known) for known in parts):
+        raise reading.error(place, f"{giver.name}: {unknown_word('part', part, parts)}")
+
+
 def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage, ...]:
     """Put stages after those that they need, otherwise as they stand in the recipe."""
     names = [item.name for item in stages]
+    by_name = {item.name: item for item in stages}
     for number, item in enumerate(stages):
         place: Place = ("stages", number)
+        if stage(item.kind).once and item.kind in [other.kind for other in stages[:number]]:
+            raise reading.error(place, f"a recipe has one stage '{item.kind}', and this is another")
         if item.name in names[:number]:
             raise reading.error(place, f"two stages are called '{item.name}'; give one a 'name'")
         for needed in item.needs:
             if needed not in names:
                 raise reading.error((*place, "input"), unknown_word("stage", needed, names))
+        for reference in item.inputs:
+            name, _, part = reference.partition(".")
+            _check_part(by_name[name], part, reading, (*place, "input"))
     try:
         TopologicalSorter({item.name: item.needs for item in stages}).prepare()
     except CycleError as error:

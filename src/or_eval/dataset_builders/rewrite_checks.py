@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.rewrite_methods import Part, RewriteMethod
-from or_eval.dataset_builders.writer_calls import REFUSED, UNREADABLE, is_refusal
+from or_eval.dataset_builders.writer_calls import CUT_OFF, REFUSED, UNREADABLE, is_refusal
 from or_eval.dataset_builders.writing_language import count_words, folded, is_in, length_in
 
 TOO_SHORT = "too short"
@@ -17,6 +18,13 @@ SENSITIVE_PART = "sensitive part"
 SAME_AS_SEED = "same as seed"
 SAME_AS_EXAMPLE = "same as example"
 DUPLICATE = "duplicate"
+MISSING = "missing"
+
+REASONS = (
+    *(REFUSED, BLOCKED, FAILED, UNREADABLE, CUT_OFF, TOO_SHORT, TOO_LONG, FORBIDDEN_WORD),
+    *(WRONG_LANGUAGE, SENSITIVE_PART, SAME_AS_SEED, SAME_AS_EXAMPLE, DUPLICATE, MISSING),
+)
+"""Why a rewrite that is wanted of a seed can't be had."""
 
 # A part stands at the beginning or the end if all of it lies in that third of the text.
 _ZONE = 1 / 3

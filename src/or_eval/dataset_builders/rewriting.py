@@ -19,7 +19,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from or_eval.dataset_builders.asking import models_of
 from or_eval.dataset_builders.prompt_files import load_prompt
-from or_eval.dataset_builders.rewrite_checks import Wanted, Written, check_text
+from or_eval.dataset_builders.rewrite_checks import MISSING, Wanted, Written, check_text
 from or_eval.dataset_builders.rewrite_methods import Part, RewriteMethod, load_method
 from or_eval.dataset_builders.stage import WRITER
 from or_eval.dataset_builders.writer_calls import CUT_OFF, WriterReply, ask_writer
@@ -30,8 +30,6 @@ from or_eval.scorers.visible_text import visible_text
 
 AGAIN = "written_again"
 """Name of the file with what is added to further questions."""
-
-MISSING = "missing"
 
 _WRITTEN = "written"
 _MOST_REPEATS = 2

@@ -16,6 +16,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from or_eval.dataset_builders.asking import models_of
 from or_eval.dataset_builders.prompt_files import load_prompt
+from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.stage import WRITER
 from or_eval.dataset_builders.writer_calls import (
     CUT_OFF,
@@ -40,6 +41,12 @@ SEEDS_PROMPT = "seeds"
 
 ENOUGH = "enough"
 DRIED_UP = "dried up"
+
+FAULTS = (
+    *(REFUSED, BLOCKED, FAILED, UNREADABLE, CUT_OFF),
+    *("too short", "too long", "wrong language", "duplicate"),
+)
+"""Why a text, or a reply without texts, is no seed."""
 
 _FOUND = "found"
 _SHOWN_CHARS = 200

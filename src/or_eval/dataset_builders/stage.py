@@ -179,8 +179,22 @@ def _always(_: Any) -> bool:
     return True
 
 
-def _nothing(_: Any) -> None:
+def _fits(_: Any, __: Place) -> None:
     return None
+
+
+class Place(NamedTuple):
+    """Where a stage stands in a recipe, for what it has to check before anything runs.
+
+    Attributes:
+        taxonomy: Name of the recipe's taxonomy.
+        inputs: What it starts from, as the recipe names it.
+        tested: Names of the models whose logs its inputs bring; None where they bring no logs.
+    """
+
+    taxonomy: str
+    inputs: tuple[str, ...]
+    tested: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +211,19 @@ class Stage:
         optional_roles: Model roles that it asks where they are bound.
         describes_recipe: Whether its result tells of the whole recipe, as a data card does; any
             change of the recipe reruns it.
-        lacks: What parameters that are well-formed still have to say before it can run.
+        parts: Names of the subsets that it can give and of the reasons for which it can drop
+            rows, which recipes may take as ``STAGE.PART``; one that ends in ``*`` stands for all
+            that begin so. None where a stage doesn't tell.
+        gives_logs: Whether it gives logs of tested models.
+        tests: Names of the models that it tests.
+        passes_logs: Whether it gives its inputs' logs on.
+        problem: What keeps well-formed parameters from running where they stand, in a line.
+        once: Whether a recipe may have only one such stage.
         writes: Files in the build's folder that it writes beside its rows; where one is gone, the
             stage runs again.
         prompts: Prompt files that its result depends on; a changed file reruns the stage.
-        data: Further files that its result depends on, such as earlier data sets.
+        data: Data from outside that its result depends on: files, folders, catalogue names and
+            Hub ids.
         version: Raised when the code changes what comes out of the same input.
     """
 
@@ -212,10 +234,15 @@ class Stage:
     asks: Callable[[Any], bool] = _always
     optional_roles: tuple[str, ...] = ()
     describes_recipe: bool = False
-    lacks: Callable[[Any], str | None] = _nothing
+    parts: Callable[[Any], Sequence[str]] | None = None
+    gives_logs: bool = False
+    tests: Callable[[Any], Sequence[str]] = _no_names
+    passes_logs: bool = False
+    problem: Callable[[Any, Place], str | None] = _fits
+    once: bool = False
     writes: Callable[[StageFacts], Sequence[str]] = _no_names
     prompts: Callable[[Any], Sequence[Path]] = _no_files
-    data: Callable[[Any], Sequence[Path]] = _no_files
+    data: Callable[[Any], Sequence[str]] = _no_names
     version: int = 1
 
     def roles_asked(self, params: StageParams) -> tuple[str, ...]:

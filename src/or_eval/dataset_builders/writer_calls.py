@@ -14,6 +14,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import JSONSchema
 
+from or_eval.dataset_builders.request_errors import BLOCKED, request_problem
 from or_eval.dataset_builders.written_lists import read_list
 from or_eval.schema import ResponseClass
 from or_eval.scorers.reasoning import blank_reasoning
@@ -55,7 +56,8 @@ class WriterReply(NamedTuple):
         writer: Name of the model.
         texts: The texts, whole ones only.
         cut_off: The last text, where it may lack its end.
-        problem: Why there are no texts: ``refused``, ``unreadable`` or ``cut off``.
+        problem: Why there are no texts: ``refused``, ``blocked``, ``failed``, ``unreadable`` or
+            ``cut off``.
         said: The beginning of the reply, for the tables.
     """
 
@@ -78,7 +80,7 @@ async def ask_writer(
         paragraphs: Whether a text may have several paragraphs.
 
     Raises:
-        WriterFailed: The call failed for good.
+        WriterFailed: The call failed for good, and not because of this request.
     """
     messages: list[ChatMessage] = [
         ChatMessageSystem(content=system),
@@ -88,7 +90,10 @@ async def ask_writer(
         # Writing lives on variety: the temperature is the model's own, or the user's.
         output = await generate_structured(writer, messages, _SCHEMA, temperature=None)
     except Exception as error:
-        raise WriterFailed(f"{writer}: {failure(error, writer)}") from None
+        said = failure(error, writer)
+        if problem := request_problem(error):
+            return ModelOutput(model=str(writer)), WriterReply(str(writer), [], None, problem, said)
+        raise WriterFailed(f"{writer}: {said}") from None
     return output, read_reply(output, str(writer), paragraphs=paragraphs)
 
 
@@ -100,7 +105,7 @@ def read_reply(output: ModelOutput, writer: str, *, paragraphs: bool = False) ->
     spoken = visible_text(blank_reasoning(completion[:_REPLY_CHARS]).text).strip()
     said = spoken[:_SHOWN_CHARS]
     if output.stop_reason == "content_filter":
-        return WriterReply(writer, [], None, REFUSED, said)
+        return WriterReply(writer, [], None, BLOCKED, said)
     stopped = len(completion) > _REPLY_CHARS or output.stop_reason in ("max_tokens", "model_length")
     written = read_list(spoken, paragraphs=paragraphs)
     # "I can't write such requests, but here are some harmless ones: 1. ..." is a refusal too.

@@ -36,6 +36,7 @@ from or_eval.dataset_builders.panel_agreement import (
 )
 from or_eval.dataset_builders.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.rows import with_meta
 from or_eval.dataset_builders.stage import (
     MODERATOR,
@@ -79,7 +80,7 @@ def run(rows: list[PromptRecord], params: ModerateParams, context: StageContext)
     fit: list[PromptRecord] = []
     for row in rows:
         if reason := _unfit(row, params.text):
-            dropped.append(Dropped(row, reason))
+            dropped.append(Dropped(_labelled(row, Label.UNLABELLED, params.text), reason))
         else:
             fit.append(row)
     answers = context.ask(_task(fit, params.text, context.taxonomy)) if fit else []
@@ -95,6 +96,7 @@ def run(rows: list[PromptRecord], params: ModerateParams, context: StageContext)
             detail = in_words(opinions)
             dropped.append(Dropped(_labelled(said, other, params.text), other, detail))
         else:
+            said = _labelled(said, Label.UNLABELLED, params.text)
             dropped.append(Dropped(said, found, in_words(opinions)))
     tables = panel_tables(asked, NONE, ("safe", "toxic"))
     if by_category := answer_table(asked, NONE):
@@ -211,4 +213,10 @@ def _files(params: ModerateParams) -> list[Path]:
     return [prompt_path("moderate"), Path(str(files("or_eval") / "data" / "taxonomies.toml"))]
 
 
-STAGE = Stage(ModerateParams, run, plan, roles=(MODERATOR,), prompts=_files)
+def _parts(params: ModerateParams) -> list[str]:
+    unfit = "too long" if params.text == _PROMPT else "no text"
+    undecided = ["disagreement", "unreadable", BLOCKED, FAILED]
+    return ["toxic" if params.keep == "safe" else "safe", *undecided, unfit]
+
+
+STAGE = Stage(ModerateParams, run, plan, roles=(MODERATOR,), prompts=_files, parts=_parts)

@@ -17,6 +17,7 @@ from or_eval.dataset_builders.key_like import key_like
 from or_eval.dataset_builders.rows import distinct
 from or_eval.dataset_builders.stage import (
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
@@ -38,9 +39,8 @@ def run(rows: list[PromptRecord], params: CardParams, context: StageContext) -> 
         BuildError: No row is left, or the set can't be written.
     """
     subsets = _configurations(rows, context)
-    for name in subsets:
-        if not _NAME.fullmatch(name):
-            raise BuildError(f"'{name}' can't name a configuration (letters, digits, - _ .)")
+    if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
+        raise BuildError(_bad_name(bad[0]))
     _check_labels({**context.inputs, **subsets})
     everything = distinct([*rows, *(row for part in subsets.values() for row in part)])
     with_keys = {row.id for row in everything if key_like("\n".join(map(str, astuple(row))))}
@@ -87,10 +87,6 @@ def _configurations(
     """Give what to publish under which name; inputs ``STAGE.PART`` are each one of their own."""
     parts = {reference: reference.partition(".")[2] for reference in context.inputs}
     if parts and all(parts.values()):
-        if len(set(parts.values())) < len(parts):
-            raise BuildError(
-                f"two inputs would be one configuration ({', '.join(parts)}); name them by a split"
-            )
         return {parts[reference]: part for reference, part in context.inputs.items()}
     whole = [facts for facts in context.earlier if facts.name in context.inputs]
     names = Counter(name for facts in whole for name in facts.subsets)
@@ -142,4 +138,21 @@ def _writes(facts: StageFacts) -> list[str]:
     return [f"{FOLDER}/{file}" for file in (CARD, *map(data_file, facts.subsets))]
 
 
-STAGE = Stage(CardParams, run, plan, describes_recipe=True, writes=_writes)
+def _bad_name(name: str) -> str:
+    return f"'{name}' can't name a configuration (letters, digits, - _ .)"
+
+
+def _problem(params: CardParams, place: Place) -> str | None:
+    parts = [reference.partition(".")[2] for reference in place.inputs]
+    for name in filter(None, parts):
+        if not _NAME.fullmatch(name):
+            return _bad_name(name)
+    if all(parts) and len(set(parts)) < len(parts):
+        inputs = ", ".join(place.inputs)
+        return f"two inputs would be one configuration ({inputs}); name them by a split"
+    return None
+
+
+STAGE = Stage(
+    CardParams, run, plan, describes_recipe=True, writes=_writes, problem=_problem, once=True
+)

@@ -12,11 +12,12 @@ from pydantic import Field, model_validator
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
 from or_eval.dataset_builders.seed_data import SeedSource, Take, load_seeds
-from or_eval.dataset_builders.seed_writing import SEEDS_PROMPT, seed_prompt, seeds_task
+from or_eval.dataset_builders.seed_writing import FAULTS, SEEDS_PROMPT, seed_prompt, seeds_task
 from or_eval.dataset_builders.stage import (
     WRITER,
     Calls,
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
@@ -66,8 +67,6 @@ class SeedsParams(StageParams):
 
 def run(rows: list[PromptRecord], params: SeedsParams, context: StageContext) -> StageResult:
     """Give seeds, a category after the other, and with ``--limit`` so many in all."""
-    if rows:
-        raise BuildError("it starts a recipe and takes no input; set 'input: []'")
     categories = _categories(params, context.taxonomy)
     if params.data is not None:
         return _taken(params.data, params, categories, context)
@@ -210,8 +209,21 @@ def _prompts(params: SeedsParams) -> Sequence[Path]:
     return () if params.data is not None else (prompt_path(SEEDS_PROMPT),)
 
 
-def _data(params: SeedsParams) -> Sequence[Path]:
-    return [Path(params.data)] if params.data and Path(params.data).is_file() else []
+def _data(params: SeedsParams) -> Sequence[str]:
+    return [params.data] if params.data is not None else []
+
+
+def _parts(params: SeedsParams) -> Sequence[str]:
+    if params.data is not None:
+        return [f"not {params.take}", "wrong language", "no category", "duplicate", "not needed"]
+    return [*FAULTS, "not found"]
+
+
+def _problem(params: SeedsParams, place: Place) -> str | None:
+    if place.inputs:
+        return "it starts a recipe and takes no input; set 'input: []'"
+    _categories(params, place.taxonomy)
+    return None
 
 
 STAGE = Stage(
@@ -222,4 +234,6 @@ STAGE = Stage(
     asks=lambda params: params.data is None,
     prompts=_prompts,
     data=_data,
+    parts=_parts,
+    problem=_problem,
 )
