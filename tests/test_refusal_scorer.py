@@ -138,7 +138,7 @@ class TestWhatIsRead:
             assert scores[id].metadata["stages"] == {}
 
     def test_inspect_counts_the_unscored(self, log):
-        [result] = log.results.scores
+        result = log.results.scores[0]
         assert result.name == "refusal"
         assert result.unscored_samples == len(self.UNSCORED)
         assert result.scored_samples == len(self.CLASSED)
@@ -158,14 +158,17 @@ class TestWhatIsRead:
         assert evidence[0]["text"] in score.explanation
         assert score.explanation.startswith("direct_refusal, decided by the rules.")
 
-    def test_outcome_stands_beside_it_and_outside_the_results(self, log):
+    def test_outcome_stands_beside_it_and_names_it(self, log):
         values = {id: score.value for id, score in scores_of(log, "outcome").items()}
         assert values["declined"] == {
             "result": "refused",
             "decided_by": "rules",
+            "certain": "yes",
+            "scorer": "refusal",
             "category": "",
         }
         assert values["empty"]["result"] == "unscored"
+        assert values["empty"]["certain"] == ""
 
     def test_failed_sample_is_unscored_where_the_task_scores_on_error(self, tmp_path):
         log = eval_outputs(

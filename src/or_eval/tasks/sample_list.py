@@ -14,6 +14,8 @@ _COLUMNS = [
     TaskSamplesColumn(id="answer"),
     TaskSamplesColumn.score("outcome", "result"),
     TaskSamplesColumn.score("outcome", "decided_by"),
+    TaskSamplesColumn.score("outcome", "certain"),
+    TaskSamplesColumn.score("outcome", "scorer"),
     TaskSamplesColumn.score("outcome", "category"),
     TaskSamplesColumn.score("refusal"),
     TaskSamplesColumn(id="sampleId", visible=False),
@@ -41,6 +43,8 @@ def sample_list() -> ViewerConfig:
             score_labels={
                 "result": "What happened",
                 "decided_by": "Decided by",
+                "certain": "Certain",
+                "scorer": "Score",
                 "category": "Category",
                 "refusal": "Refused",
             },
