@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED, request_problem
+from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.pipeline import Build
-from or_eval.dataset_builders.recipe import load_recipe
-from or_eval.dataset_builders.request_errors import BLOCKED, FAILED, request_problem
 from scripted_builds import servers
 from servers import Reply, Request, Script
 from test_build_scripted import (

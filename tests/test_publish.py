@@ -9,13 +9,13 @@ import pytest
 import yaml
 from datasets import get_dataset_config_names, load_dataset
 
-from or_eval.dataset_builders.card_text import cell, fenced, without_folders
-from or_eval.dataset_builders.dataset_folder import columns, read_dataset
+from or_eval.dataset_builders.engine.ports import Place, StageFacts
+from or_eval.dataset_builders.engine.rows import read_rows
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.key_like import key_like, secrets_of
-from or_eval.dataset_builders.push_checks import problems
-from or_eval.dataset_builders.rows import read_rows
-from or_eval.dataset_builders.stage import Place, StageFacts
+from or_eval.dataset_builders.publishing.card_text import cell, fenced, without_folders
+from or_eval.dataset_builders.publishing.dataset_folder import columns, read_dataset
+from or_eval.dataset_builders.publishing.key_like import key_like, secrets_of
+from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label
 from or_eval.sources import load_prompts

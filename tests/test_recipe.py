@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from or_eval.dataset_builders.engine.recipe import load_recipe, recipe_names
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.recipe import load_recipe, recipe_names
-from or_eval.dataset_builders.rewrite_methods import load_method
+from or_eval.dataset_builders.writing.methods import load_method
 
 GOOD = """\
 name: mine

@@ -10,9 +10,9 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from made_logs import UNSCORED, made_log, made_sample
 from or_eval.analysis.logs import LogError
-from or_eval.dataset_builders.answered_responses import Response, answered_responses
-from or_eval.dataset_builders.moderators import PROMPT_LIMIT, case_for
-from or_eval.dataset_builders.stage import Place
+from or_eval.dataset_builders.engine.ports import Place
+from or_eval.dataset_builders.panel.answered_responses import Response, answered_responses
+from or_eval.dataset_builders.panel.moderators import PROMPT_LIMIT, case_for
 from or_eval.dataset_builders.stages.assess import STAGE, AssessParams, assessment_wording
 from or_eval.schema import Label
 from panels import fenced, line, panel, record, repeated

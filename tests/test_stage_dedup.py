@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from or_eval.dataset_builders import embeddings, near_duplicates
-from or_eval.dataset_builders.embeddings import embed
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.near_duplicates import near_duplicates_of, near_duplicates_within
+from or_eval.dataset_builders.similarity.embeddings import embed
+from or_eval.dataset_builders.similarity.near_duplicates import (
+    near_duplicates_of,
+    near_duplicates_within,
+)
 from or_eval.dataset_builders.stages import dedup
 from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
 from or_eval.schema import Label, PromptRecord, prompt_id

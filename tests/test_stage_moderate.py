@@ -9,8 +9,13 @@ import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.moderators import PROMPT_LIMIT, RESPONSE_LIMIT, Opinion, case_for
-from or_eval.dataset_builders.panel_agreement import agreement
+from or_eval.dataset_builders.panel.agreement import agreement
+from or_eval.dataset_builders.panel.moderators import (
+    PROMPT_LIMIT,
+    RESPONSE_LIMIT,
+    Opinion,
+    case_for,
+)
 from or_eval.dataset_builders.stages.moderate import STAGE, ModerateParams, moderation_wording
 from or_eval.schema import Label, taxonomies
 from panels import fenced, line, panel, record, repeated

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.rewrite_checks import Wanted, check_text
-from or_eval.dataset_builders.rewrite_methods import load_method, method_names
-from or_eval.dataset_builders.rewriting import shares_of
 from or_eval.dataset_builders.stages.rewrite import STAGE, RewriteParams
-from or_eval.dataset_builders.writing_language import count_words, is_in, language_name, length_in
+from or_eval.dataset_builders.writing.language import count_words, is_in, language_name, length_in
+from or_eval.dataset_builders.writing.methods import load_method, method_names
+from or_eval.dataset_builders.writing.rewrite_checks import Wanted, check_text
+from or_eval.dataset_builders.writing.rewriting import shares_of
 from or_eval.schema import Label, PromptRecord, prompt_id
 from servers import Reply
 from stage_context import stage_context
@@ -509,7 +509,7 @@ class TestLanguage:
 def test_in_public_prompts_hardly_anything_is_taken_for_a_refusal(shared_data):
     import pandas as pd
 
-    from or_eval.dataset_builders.writer_calls import is_refusal
+    from or_eval.dataset_builders.writing.replies import is_refusal
 
     folder = Path(shared_data) / "prompts"
     prompts = [

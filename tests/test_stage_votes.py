@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inspect_ai.log import read_eval_log
 
-from or_eval.dataset_builders.stage import Place
+from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.stages import split, test_refusal, vote
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import DataError

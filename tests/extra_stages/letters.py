@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Plan,
     Stage,

@@ -14,25 +14,8 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field
 
-from or_eval.dataset_builders.answered_responses import Response, answered_responses
-from or_eval.dataset_builders.asking import models_of
-from or_eval.dataset_builders.moderators import (
-    PROMPT_LIMIT,
-    Opinion,
-    Wording,
-    as_data,
-    ask_panel,
-    from_data,
-    in_words,
-    load_wording,
-    numbered,
-)
-from or_eval.dataset_builders.panel_agreement import Agree, agreement, panel_tables, votes
-from or_eval.dataset_builders.panel_plan import panel_calls
-from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.rows import with_meta
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
     SHORT_PROMPT_TOKENS,
     Dropped,
@@ -43,6 +26,23 @@ from or_eval.dataset_builders.stage import (
     StageParams,
     StageResult,
 )
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.engine.rows import with_meta
+from or_eval.dataset_builders.panel.agreement import Agree, agreement, panel_tables, votes
+from or_eval.dataset_builders.panel.answered_responses import Response, answered_responses
+from or_eval.dataset_builders.panel.moderators import (
+    PROMPT_LIMIT,
+    Opinion,
+    Wording,
+    as_data,
+    ask_panel,
+    from_data,
+    in_words,
+    load_wording,
+    numbered,
+)
+from or_eval.dataset_builders.panel.panel_plan import panel_calls
+from or_eval.dataset_builders.prompt_files import prompt_path
 from or_eval.schema import Label, PromptRecord
 
 HARMLESS, HARMFUL = "harmless", "harmful"

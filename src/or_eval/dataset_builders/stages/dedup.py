@@ -16,15 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from or_eval.dataset_builders.embeddings import check_needs, embed
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.near_duplicates import (
-    NearDuplicates,
-    Vectors,
-    near_duplicates_of,
-    near_duplicates_within,
-)
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Place,
     Plan,
@@ -32,6 +24,14 @@ from or_eval.dataset_builders.stage import (
     StageContext,
     StageParams,
     StageResult,
+)
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity.embeddings import check_needs, embed
+from or_eval.dataset_builders.similarity.near_duplicates import (
+    NearDuplicates,
+    Vectors,
+    near_duplicates_of,
+    near_duplicates_within,
 )
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources import load_prompts

@@ -14,9 +14,28 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.dataset_builders.asking import models_of
+from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.ports import (
+    MODERATOR,
+    SHORT_PROMPT_TOKENS,
+    Dropped,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    StageResult,
+)
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.engine.rows import with_meta
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.moderators import (
+from or_eval.dataset_builders.panel.agreement import (
+    Agree,
+    agreement,
+    answer_table,
+    panel_tables,
+    votes,
+)
+from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     Wording,
     as_data,
@@ -27,27 +46,8 @@ from or_eval.dataset_builders.moderators import (
     numbered,
     plain_spelling,
 )
-from or_eval.dataset_builders.panel_agreement import (
-    Agree,
-    agreement,
-    answer_table,
-    panel_tables,
-    votes,
-)
-from or_eval.dataset_builders.panel_plan import panel_calls
+from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.rows import with_meta
-from or_eval.dataset_builders.stage import (
-    MODERATOR,
-    SHORT_PROMPT_TOKENS,
-    Dropped,
-    Plan,
-    Stage,
-    StageContext,
-    StageParams,
-    StageResult,
-)
 from or_eval.schema import Label, PromptRecord, taxonomies
 from or_eval.scorers.visible_text import has_visible_text
 

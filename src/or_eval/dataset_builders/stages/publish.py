@@ -10,12 +10,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.data_card import CardParams, data_card
-from or_eval.dataset_builders.dataset_folder import CARD, FOLDER, data_file, write_dataset
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.key_like import key_like
-from or_eval.dataset_builders.rows import distinct
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Place,
     Plan,
@@ -24,6 +19,16 @@ from or_eval.dataset_builders.stage import (
     StageFacts,
     StageResult,
 )
+from or_eval.dataset_builders.engine.rows import distinct
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.publishing.data_card import CardParams, data_card
+from or_eval.dataset_builders.publishing.dataset_folder import (
+    CARD,
+    FOLDER,
+    data_file,
+    write_dataset,
+)
+from or_eval.dataset_builders.publishing.key_like import key_like
 from or_eval.schema import Label, PromptRecord
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)

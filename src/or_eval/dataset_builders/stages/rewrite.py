@@ -10,13 +10,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.rewrite_checks import DUPLICATE, REASONS, Written
-from or_eval.dataset_builders.rewrite_methods import load_method, method_path
-from or_eval.dataset_builders.rewriting import AGAIN, Settings, rewrite_task, shares_of
-from or_eval.dataset_builders.rows import written_from
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
     Dropped,
@@ -27,7 +21,13 @@ from or_eval.dataset_builders.stage import (
     StageParams,
     StageResult,
 )
-from or_eval.dataset_builders.writing_language import folded
+from or_eval.dataset_builders.engine.rows import written_from
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.writing.language import folded
+from or_eval.dataset_builders.writing.methods import load_method, method_path
+from or_eval.dataset_builders.writing.rewrite_checks import DUPLICATE, REASONS, Written
+from or_eval.dataset_builders.writing.rewriting import AGAIN, Settings, rewrite_task, shares_of
 from or_eval.schema import Label, PromptRecord, taxonomies
 
 _CHARS_PER_TOKEN = 4

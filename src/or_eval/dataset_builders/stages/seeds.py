@@ -9,11 +9,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.seed_data import SeedSource, Take, load_seeds
-from or_eval.dataset_builders.seed_writing import FAULTS, SEEDS_PROMPT, seed_prompt, seeds_task
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
     Dropped,
@@ -24,7 +20,16 @@ from or_eval.dataset_builders.stage import (
     StageParams,
     StageResult,
 )
-from or_eval.dataset_builders.writing_language import folded
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.writing.language import folded
+from or_eval.dataset_builders.writing.seed_data import SeedSource, Take, load_seeds
+from or_eval.dataset_builders.writing.seed_writing import (
+    FAULTS,
+    SEEDS_PROMPT,
+    seed_prompt,
+    seeds_task,
+)
 from or_eval.schema import Category, Label, PromptRecord, prompt_id, taxonomies
 from or_eval.sources.errors import shown
 

@@ -8,8 +8,7 @@ from collections import Counter
 
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.rows import distinct
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Place,
     Plan,
@@ -18,6 +17,7 @@ from or_eval.dataset_builders.stage import (
     StageParams,
     StageResult,
 )
+from or_eval.dataset_builders.engine.rows import distinct
 from or_eval.schema import PromptRecord
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*\Z")

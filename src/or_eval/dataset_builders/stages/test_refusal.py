@@ -9,8 +9,7 @@ from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.request_errors import BLOCKED, request_problem
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     Calls,
     Place,
@@ -20,6 +19,7 @@ from or_eval.dataset_builders.stage import (
     StageParams,
     StageResult,
 )
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
 from or_eval.schema import PromptRecord
 from or_eval.scorers.judge import GRADER_ROLE
 from or_eval.solvers.structured_output import failure

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.rows import with_meta
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Place,
     Plan,
@@ -15,6 +13,8 @@ from or_eval.dataset_builders.stage import (
     StageParams,
     StageResult,
 )
+from or_eval.dataset_builders.engine.rows import with_meta
+from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from or_eval.dataset_builders.engine.funnel import FUNNEL
+from or_eval.dataset_builders.engine.rows import COLUMNS, as_frame
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.funnel import FUNNEL
-from or_eval.dataset_builders.rows import COLUMNS, as_frame
 from or_eval.schema import PromptRecord
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from or_eval.dataset_builders.engine.ports import StageParams
+from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stage import StageParams
 from or_eval.dataset_builders.stages import stage, stage_kinds
-from or_eval.dataset_builders.yaml_lines import Document, Place, read_yaml
 from or_eval.schema import taxonomies
 from or_eval.sources.errors import shown
 

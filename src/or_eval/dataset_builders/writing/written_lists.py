@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from or_eval.dataset_builders.written_json import read_json_list
+from or_eval.dataset_builders.writing.written_json import read_json_list
 from or_eval.scorers.visible_text import visible_text
 
 _MARK = r"(?:\*\*|__)?"

@@ -48,7 +48,7 @@ def secrets_of(environment: Mapping[str, str]) -> list[tuple[str, str]]:
 def _patterns() -> list[tuple[str, Any, bool]]:
     import re2
 
-    text = (files("or_eval.dataset_builders") / "key_patterns.toml").read_text("utf-8")
+    text = (files("or_eval.dataset_builders.publishing") / "key_patterns.toml").read_text("utf-8")
     return [
         (what, re2.compile(f"{_BEFORE}({pattern})"), kind == "tokens")
         for kind, patterns in tomllib.loads(text).items()

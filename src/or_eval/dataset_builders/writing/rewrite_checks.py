@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.rewrite_methods import Part, RewriteMethod
-from or_eval.dataset_builders.writer_calls import CUT_OFF, REFUSED, UNREADABLE, is_refusal
-from or_eval.dataset_builders.writing_language import count_words, folded, is_in, length_in
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.writing.language import count_words, folded, is_in, length_in
+from or_eval.dataset_builders.writing.methods import Part, RewriteMethod
+from or_eval.dataset_builders.writing.replies import CUT_OFF, REFUSED, UNREADABLE, is_refusal
 
 TOO_SHORT = "too short"
 TOO_LONG = "too long"

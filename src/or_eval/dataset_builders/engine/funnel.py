@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.stage import StageFacts
+from or_eval.dataset_builders.engine.ports import StageFacts
 
 KEPT = "kept"
 FUNNEL = "funnel.json"

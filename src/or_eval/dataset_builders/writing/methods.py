@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.writing_language import folded, main_tag
+from or_eval.dataset_builders.writing.language import folded, main_tag
 
 Part = Literal["beginning", "end"]
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
+from or_eval.dataset_builders.engine.ports import Dropped
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stage import Dropped
-from or_eval.dataset_builders.writing_language import folded, is_in, main_tag
+from or_eval.dataset_builders.writing.language import folded, is_in, main_tag
 from or_eval.schema import PromptRecord, map_category, prompt_id, taxonomies
 from or_eval.sources import DataError, load_prompts
 from or_eval.sources.errors import shown

@@ -14,24 +14,24 @@ from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.dataset_builders.asking import models_of
+from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.ports import WRITER
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import load_prompt
-from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.stage import WRITER
-from or_eval.dataset_builders.writer_calls import (
+from or_eval.dataset_builders.writing.language import (
+    count_words,
+    folded,
+    is_in,
+    language_name,
+    length_in,
+)
+from or_eval.dataset_builders.writing.replies import (
     CUT_OFF,
     REFUSED,
     UNREADABLE,
     WriterReply,
     ask_writer,
     is_refusal,
-)
-from or_eval.dataset_builders.writing_language import (
-    count_words,
-    folded,
-    is_in,
-    language_name,
-    length_in,
 )
 from or_eval.schema import Category
 from or_eval.scorers.fenced_case import fence_key

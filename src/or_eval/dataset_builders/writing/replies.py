@@ -14,8 +14,8 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import JSONSchema
 
-from or_eval.dataset_builders.request_errors import BLOCKED, request_problem
-from or_eval.dataset_builders.written_lists import read_list
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
+from or_eval.dataset_builders.writing.written_lists import read_list
 from or_eval.schema import ResponseClass
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response

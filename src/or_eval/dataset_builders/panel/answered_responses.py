@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from or_eval.dataset_builders.moderators import numbered
+from or_eval.dataset_builders.panel.moderators import numbered
 
 
 class Response(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from inspect_ai.model import Model, ResponseSchema
 from inspect_ai.util import JSONSchema, collect
 
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
 from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
-from or_eval.dataset_builders.request_errors import BLOCKED, request_problem
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.keyed_answer import ask_case, read_answer, short_reason
 from or_eval.scorers.rules import classify_response

@@ -17,13 +17,13 @@ from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.dataset_builders.asking import models_of
+from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.ports import WRITER
 from or_eval.dataset_builders.prompt_files import load_prompt
-from or_eval.dataset_builders.rewrite_checks import MISSING, Wanted, Written, check_text
-from or_eval.dataset_builders.rewrite_methods import Part, RewriteMethod, load_method
-from or_eval.dataset_builders.stage import WRITER
-from or_eval.dataset_builders.writer_calls import CUT_OFF, WriterReply, ask_writer
-from or_eval.dataset_builders.writing_language import folded, language_name, length_in
+from or_eval.dataset_builders.writing.language import folded, language_name, length_in
+from or_eval.dataset_builders.writing.methods import Part, RewriteMethod, load_method
+from or_eval.dataset_builders.writing.replies import CUT_OFF, WriterReply, ask_writer
+from or_eval.dataset_builders.writing.rewrite_checks import MISSING, Wanted, Written, check_text
 from or_eval.schema import Category, PromptRecord
 from or_eval.scorers.fenced_case import fence_key, shorten_middle
 from or_eval.scorers.visible_text import visible_text

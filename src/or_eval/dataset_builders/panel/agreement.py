@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from or_eval.dataset_builders.moderators import REFUSED, UNREADABLE, Opinion
-from or_eval.dataset_builders.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.panel.moderators import REFUSED, UNREADABLE, Opinion
 
 Agree: TypeAlias = Literal["all", "majority", "any"]
 """How many of a panel have to say the same."""

@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.card_text import cell, fenced, table, without_folders
-from or_eval.dataset_builders.dataset_folder import SPLIT, data_file
-from or_eval.dataset_builders.rows import distinct
-from or_eval.dataset_builders.stage import StageContext, StageFacts, StageParams
+from or_eval.dataset_builders.engine.ports import StageContext, StageFacts, StageParams
+from or_eval.dataset_builders.engine.rows import distinct
+from or_eval.dataset_builders.publishing.card_text import cell, fenced, table, without_folders
+from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
 from or_eval.schema import Label, PromptRecord, taxonomies
 from or_eval.sources import catalogue
 
@@ -90,7 +90,9 @@ def data_card(
     title = params.title or str(recipe.get("title") or recipe.get("name", ""))
     description = (params.description or str(recipe.get("description") or "")).strip()
     rows = distinct(row for part in published.values() for row in part)
-    text = Template((files("or_eval.dataset_builders") / "data_card.md").read_text("utf-8"))
+    text = Template(
+        (files("or_eval.dataset_builders.publishing") / "data_card.md").read_text("utf-8")
+    )
     body = text.substitute(
         title=title,
         description=f"{description}\n\n" if description else "",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.near_duplicates import Vectors
+from or_eval.dataset_builders.similarity.near_duplicates import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -11,10 +11,10 @@ import yaml
 from inspect_ai.model import ModelCost, get_model_info
 from pydantic import ValidationError
 
+from or_eval.dataset_builders.engine.ports import SHORT_PROMPT_TOKENS, WRITER, Calls
+from or_eval.dataset_builders.engine.recipe import RecipeStage
+from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.pipeline import Build
-from or_eval.dataset_builders.recipe import RecipeStage
-from or_eval.dataset_builders.stage import SHORT_PROMPT_TOKENS, WRITER, Calls
 from or_eval.dataset_builders.stages import stage
 
 

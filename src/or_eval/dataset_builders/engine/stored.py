@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from or_eval.dataset_builders.asking import is_whole
+from or_eval.dataset_builders.engine.asking import is_whole
+from or_eval.dataset_builders.engine.ports import Dropped, StageFacts, StageResult
+from or_eval.dataset_builders.engine.rows import as_frame, from_frame, read_rows, write_rows
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.rows import as_frame, from_frame, read_rows, write_rows
-from or_eval.dataset_builders.stage import Dropped, StageFacts, StageResult
 
 _RECORD, _ROWS, _DROPPED = "stage.json", "rows.parquet", "dropped.parquet"
 _PARTIAL = ".partial"

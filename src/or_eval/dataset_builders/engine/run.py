@@ -12,17 +12,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from or_eval.dataset_builders.asking import Asking, ask, ask_each
-from or_eval.dataset_builders.dataset_folder import RECIPE_COPY
+from or_eval.dataset_builders.engine.asking import Asking, ask, ask_each
+from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
+from or_eval.dataset_builders.engine.folder_lock import locked
+from or_eval.dataset_builders.engine.funnel import FUNNEL, write_funnel
+from or_eval.dataset_builders.engine.ports import (
+    SHORT_PROMPT_TOKENS,
+    Place,
+    StageContext,
+    StageFacts,
+)
+from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage, unknown_word
+from or_eval.dataset_builders.engine.rows import distinct
+from or_eval.dataset_builders.engine.stored import StoredStage, rows_of, store, stored_stage
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.fingerprint import difference, fingerprint, ingredients
-from or_eval.dataset_builders.folder_lock import locked
-from or_eval.dataset_builders.funnel import FUNNEL, write_funnel
 from or_eval.dataset_builders.prompt_files import digest
-from or_eval.dataset_builders.recipe import Recipe, RecipeStage, unknown_word
-from or_eval.dataset_builders.rows import distinct
-from or_eval.dataset_builders.stage import SHORT_PROMPT_TOKENS, Place, StageContext, StageFacts
-from or_eval.dataset_builders.stage_store import StoredStage, rows_of, store, stored_stage
+from or_eval.dataset_builders.publishing.dataset_folder import RECIPE_COPY
 from or_eval.dataset_builders.stages import stage, stage_kinds
 from or_eval.schema import PromptRecord
 from or_eval.sources.errors import DataError

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from or_eval.dataset_builders.data_card import REPOSITORY, TAG
-from or_eval.dataset_builders.dataset_folder import (
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.publishing.data_card import REPOSITORY, TAG
+from or_eval.dataset_builders.publishing.dataset_folder import (
     CARD,
     SPLIT,
     DatasetFolder,
@@ -16,8 +17,7 @@ from or_eval.dataset_builders.dataset_folder import (
     columns,
     configurations_of,
 )
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.hub_errors import hub_errors
+from or_eval.dataset_builders.publishing.hub_errors import hub_errors
 from or_eval.sources.errors import shown
 from or_eval.sources.hub import hub_place
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.asking import Asking, arguments_digest
-from or_eval.dataset_builders.data_marks import data_mark
+from or_eval.dataset_builders.engine.asking import Asking, arguments_digest
+from or_eval.dataset_builders.engine.data_marks import data_mark
+from or_eval.dataset_builders.engine.ports import Stage
+from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
-from or_eval.dataset_builders.recipe import Recipe, RecipeStage
-from or_eval.dataset_builders.stage import Stage
 from or_eval.dataset_builders.stages import stage
 
 # What changes how a model is called, and not what it is asked. Headers may hold keys besides.

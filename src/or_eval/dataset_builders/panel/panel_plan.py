@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from or_eval.dataset_builders.moderators import Wording
-from or_eval.dataset_builders.stage import MODERATOR, Calls
+from or_eval.dataset_builders.engine.ports import MODERATOR, Calls
+from or_eval.dataset_builders.panel.moderators import Wording
 
 _CHARS_PER_TOKEN = 4
 _ANSWER_TOKENS = 60

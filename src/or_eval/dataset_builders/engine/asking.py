@@ -24,8 +24,8 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log_samples
 from inspect_ai.model import CachePolicy, GenerateConfigArgs, Model, get_model, model_roles
 
+from or_eval.dataset_builders.engine.ports import Answer
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stage import Answer
 
 _CACHE = "INSPECT_CACHE_DIR"
 _AS_SHOWN = re.compile(r"\w+\((['\"])(.*)\1,?\)", re.DOTALL)
