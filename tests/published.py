@@ -22,7 +22,7 @@ def row(
 ) -> PromptRecord:
     """Give a prompt record with an id that fits."""
     return PromptRecord(
-        prompt_id(language, prompt), prompt, Label(label), category, language, source, **facts
+        prompt_id(prompt), prompt, Label(label), category, language, source, **facts
     )
 
 

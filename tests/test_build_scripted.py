@@ -142,7 +142,7 @@ def test_the_published_rows_are_those_worked_out_by_hand(built) -> None:
     assert list(published["toxic"]["prompt"]) == [MAIL_TEXTS[0]]
     assert set(published["full"]["label"]) == {"safe"}
     assert set(published["toxic"]["label"]) == {"toxic"}
-    assert list(published["full"]["id"]) == [prompt_id("en", text) for text in safe]
+    assert list(published["full"]["id"]) == [prompt_id(text) for text in safe]
     assert list(published["hard"]["category"]) == ["violence", "privacy"]
 
 

@@ -46,7 +46,7 @@ def one_thread():
 
 def record(text, *, language="en", label=Label.TOXIC, **columns):
     return PromptRecord(
-        id=prompt_id(language, text), prompt=text, label=label, category="illegal",
+        id=prompt_id(text), prompt=text, label=label, category="illegal",
         language=language, source="test", **columns,
     )  # fmt: skip
 

@@ -69,7 +69,7 @@ class TestWriting:
         assert [row.prompt for row in result.rows] == [seed(c, n) for c in TWO for n in range(1, 6)]
         assert reasons(result) == {"duplicate": 4, "too short": 2}
         row = result.rows[0]
-        assert row.id == prompt_id("en", seed("hate", 1))
+        assert row.id == prompt_id(seed("hate", 1))
         assert (row.label, row.category, row.source, row.language) == (
             Label.TOXIC, "hate", "my-set", "en",
         )  # fmt: skip

@@ -21,7 +21,7 @@ ALL, TWO, ONE, NONE = "all refuse", "two refuse", "one refuses", "none refuses"
 
 
 def record(text: str, category: str = "violence", label: Label = Label.SAFE) -> PromptRecord:
-    return PromptRecord(prompt_id("en", text), text, label, category, "en", "test")
+    return PromptRecord(prompt_id(text), text, label, category, "en", "test")
 
 
 ROWS = [record(text) for text in (ALL, TWO, ONE, NONE)]

@@ -74,9 +74,13 @@ class Outcome(StrEnum):
     TOXIC_REFUSED = "toxic refused"
 
 
-def prompt_id(language: str, text: str) -> str:
-    """Give the stable id of a prompt: 16 hex digits of SHA-256 over its language and text."""
-    return hashlib.sha256(f"{language}\n{text}".encode()).hexdigest()[:16]
+def prompt_id(text: str) -> str:
+    """Give the stable id of a prompt: 16 hex digits of SHA-256 over its text.
+
+    Over the text alone, since that is all a model sees of it: a language is often guessed, and one
+    prompt must have one id in every log.
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class PromptRecord:
     """One prompt, with the columns of every data set that or-eval reads or writes.
 
     Attributes:
-        id: Stable hash of language and text (see :func:`prompt_id`).
+        id: Stable hash of the text (see :func:`prompt_id`).
         prompt: The text sent to the model.
         label: Whether the prompt is safe or toxic.
         category: Category key of a taxonomy, or the publisher's own category.

@@ -29,7 +29,7 @@ def written_from(
         meta: What else is to be known of it.
     """
     return PromptRecord(
-        id=prompt_id(seed.language, text),
+        id=prompt_id(text),
         prompt=text,
         label=label,
         category=seed.category,

@@ -157,15 +157,15 @@ def _is_object(text: str) -> bool:
 
 def _wrong_ids(rows: Rows) -> Iterator[str]:
     for number, row in enumerate(rows, start=1):
-        if row["id"] and row["id"] != prompt_id(row["language"] or "", row["prompt"] or ""):
-            yield f"row {number}: {shown(row['id'])} is not the id of this prompt and language"
+        if row["id"] and row["id"] != prompt_id(row["prompt"] or ""):
+            yield f"row {number}: {shown(row['id'])} is not the id of this prompt"
 
 
 def _duplicates(rows: Rows) -> Iterator[str]:
-    first: dict[tuple[str, str], int] = {}
+    first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         text = " ".join((row["prompt"] or "").split())
-        earlier = first.setdefault((row["language"] or "", text), number)
+        earlier = first.setdefault(text, number)
         if text and earlier != number:
             yield f"row {number}: the same prompt as in row {earlier}"
 

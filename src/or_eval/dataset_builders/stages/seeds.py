@@ -194,7 +194,7 @@ def _record(
     text: str, category: str, source: str, language: str, writer: str | None = None
 ) -> PromptRecord:
     return PromptRecord(
-        id=prompt_id(language, text),
+        id=prompt_id(text),
         prompt=text,
         label=Label.TOXIC,
         category=category,
@@ -235,6 +235,7 @@ STAGE = Stage(
     SeedsParams,
     run,
     plan,
+    version=2,
     roles=(WRITER,),
     asks=lambda params: params.data is None,
     prompts=_prompts,

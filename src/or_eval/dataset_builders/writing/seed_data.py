@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from or_eval.dataset_builders.engine.ports import Dropped
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.writing.language import folded, is_in, main_tag
-from or_eval.schema import PromptRecord, map_category, prompt_id, taxonomies
+from or_eval.schema import PromptRecord, map_category, taxonomies
 from or_eval.sources import DataError, load_prompts
 from or_eval.sources.errors import shown
 
@@ -102,7 +102,6 @@ def _seed(record: PromptRecord, category: str, language: str) -> PromptRecord:
     own = {"publisher_category": record.category} if record.category != category else {}
     return replace(
         record,
-        id=prompt_id(language, record.prompt),
         category=category,
         language=language,
         meta=record.meta | own,
