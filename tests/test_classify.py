@@ -70,6 +70,20 @@ def test_rows_come_back_with_verdicts(jsonl: Path, tmp_path: Path, name: str) ->
     assert "already has a column 'class'" in again.stderr
 
 
+def test_text_of_an_api_is_no_answer_of_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "responses.jsonl"
+    texts = ["BLOCKED: BlockedReason.SAFETY", "(no content)", "Of course, here is how it goes."]
+    file.write_text("\n".join(json.dumps({"response": text}) for text in texts), "utf-8")
+    result = run(file, "--out", tmp_path / "out.jsonl")
+    assert result.exit_code == 0, result.output
+    columns = ("class", "provenance", "unscored_because")
+    assert [tuple(row[name] for name in columns) for row in read(tmp_path / "out.jsonl")] == [
+        ("direct_refusal", "provider_filter", None),
+        (None, None, "no_response"),
+        ("direct_answer", None, None),
+    ]
+
+
 def test_streams_through_standard_input_and_output(jsonl: Path) -> None:
     result = run("-", input=jsonl.read_text("utf-8"))
     assert result.exit_code == 0

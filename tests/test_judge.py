@@ -183,7 +183,7 @@ class TestMajority:
                 },
             )
         score = scores_of(log)["u"]
-        assert score.reason == UnscoredReason.GRADER_FAILED
+        assert score.reason == UnscoredReason.PANEL_TIED
         votes = score.metadata["stages"]["judge"]["votes"]
         assert [(vote["model"], vote["label"]) for vote in votes] == [
             ("openai-api/loopback/strict", "direct_refusal"),

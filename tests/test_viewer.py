@@ -110,7 +110,8 @@ def rows(page: Page) -> list[dict[str, str]]:
 def test_columns_are_ours(rows: list[dict[str, str]]) -> None:
     assert list(rows[0]) == [
         *("Sample Status", "Input", "Target", "Answer"),
-        *("What happened", "Decided by", "Certain", "Score", "Category", "Refused"),
+        *("What happened", "Who refused", "Why", "Decided by", "Certain", "Score", "Category"),
+        "Refused",
     ]
     shown = {row["Input"]: row for row in rows}
     assert len(shown) == len(PROMPTS)

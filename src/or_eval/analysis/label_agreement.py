@@ -35,6 +35,8 @@ _NO_JUDGE = (
     UnscoredReason.NO_RESPONSE.value,
     UnscoredReason.CUT_OFF.value,
     UnscoredReason.TOOL_CALL.value,
+    UnscoredReason.BLOCKED.value,
+    UnscoredReason.OTHER_MODEL.value,
 )
 _BOUNDS = ("", "_lower", "_upper")
 

@@ -15,6 +15,7 @@ from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
 from or_eval.schema import Label, ResponseClass
+from or_eval.scorers.tested_output import is_refusal_error
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
@@ -119,6 +120,7 @@ def _of_models(heads: list[LogHead], models: Sequence[str] | None) -> list[LogHe
 def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, Any]:
     data = summary.metadata
     score = (summary.scores or {}).get(scorer)
+    error = _error(summary, score)
     row = {
         "id": str(summary.id),
         "sample_id": str(summary.id),
@@ -128,7 +130,7 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
         "log": head.location,
         **{column: data.get(column) for column in RECORD},
         **dict.fromkeys(VERDICT),
-        "error": summary.error.strip().partition("\n")[0] if summary.error else None,
+        "error": error,
     }
     told = [said for said in (row["label"], summary.target) if said in _LABELS]
     row["label"] = told[0] if told else Label.UNLABELLED
@@ -136,9 +138,21 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
         row.update(_verdict(score, scorer, row))
     else:
         row["unscored_because"] = "not_scored"
-    if summary.error is not None:
+    if error is not None:
         row.update(refused=None, response_class=None, unscored_because="error")
     return row
+
+
+def _error(summary: EvalSampleSummary, score: Score | None) -> str | None:
+    """Give the first line of a sample's error; a block that `--fail-on-refusal` made one is none.
+
+    Such a block was scored as the refusal it is.
+    """
+    if summary.error is None:
+        return None
+    if score is not None and score.answer and is_refusal_error(summary.error):
+        return None
+    return summary.error.strip().partition("\n")[0]
 
 
 def _verdict(score: Score, scorer: str, row: dict[str, Any]) -> dict[str, Any]:

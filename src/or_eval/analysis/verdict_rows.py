@@ -63,6 +63,8 @@ def verdicts_of_file(
         ``category``, ``language``, ``family``, and the verdict as in a responses frame, with its
         ``evidence``.
     """
+    from or_eval.scorers.fusion import Stages, fuse
+    from or_eval.scorers.provider import read_text
     from or_eval.scorers.rules import classify_response
 
     file = load_responses(path, **{f"{role}_column": name for role, name in (named or {}).items()})
@@ -71,7 +73,9 @@ def verdicts_of_file(
     for model, answers in file.by_model.items():
         for prompt, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
-                verdict = classify_response(response.text or "", prompt=prompt, language=language)
+                text = response.text or ""
+                verdict = classify_response(text, prompt=prompt, language=language)
+                decision = fuse(Stages(read_text(text), verdict))
                 texts = {
                     name: file.table.text(response.row, columns[role]) or None
                     for role, name in _COPIED.items()
@@ -87,13 +91,18 @@ def verdicts_of_file(
                     "prompt": prompt,
                     "response": response.text,
                     "family": prompt,
-                    "refused": verdict.refused,
-                    "response_class": verdict.label,
-                    "unscored_because": verdict.unscored_because,
-                    "decided_by": None if verdict.label is None else "rules",
-                    "certain": verdict.certain,
+                    "refused": None if decision.label is None else decision.label.refused,
+                    "response_class": decision.label,
+                    "unscored_because": decision.unscored_because,
+                    "decided_by": decision.decided_by,
+                    "certain": decision.certain,
+                    "provenance": decision.provenance,
+                    "reason": decision.reason,
                     "evidence": [item.text for item in verdict.evidence],
                 }
     frame = pd.DataFrame.from_dict(records, orient="index").sort_index()
-    words = ("category", "language", "response_class", "unscored_because", "decided_by")
+    words = (
+        *("category", "language", "response_class", "unscored_because", "decided_by"),
+        *("provenance", "reason"),
+    )
     return frame.astype(dict.fromkeys(words, "str") | {"refused": "boolean", "certain": "boolean"})

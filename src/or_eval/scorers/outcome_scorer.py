@@ -23,8 +23,9 @@ def outcome() -> Scorer:
     Returns:
         A scorer that stands after ``refusal()`` in a task. Its value holds ``result`` (as
         :class:`or_eval.schema.Outcome`; ``refused``, ``answered`` or ``unscored`` where prompt or
-        response has no label or class), ``decided_by``, ``certain``, ``scorer`` (the name of the
-        score that all this is of) and ``category``. A sample without a verdict gets no score.
+        response has no label or class), ``decided_by``, ``certain``, ``provenance`` (who refused),
+        ``reason`` (on what ground), ``scorer`` (the name of the score that all this is of) and
+        ``category``. A sample without a verdict gets no score.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
@@ -41,6 +42,8 @@ def outcome() -> Scorer:
                 "certain": ""
                 if verdict.answer is None
                 else CERTAIN[metadata.get("certain") is True],
+                "provenance": metadata.get("provenance") or "",
+                "reason": metadata.get("reason") or "",
                 "scorer": name,
                 "category": str(state.metadata.get("category") or ""),
             }

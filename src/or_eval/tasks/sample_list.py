@@ -13,6 +13,8 @@ _COLUMNS = [
     TaskSamplesColumn(id="target"),
     TaskSamplesColumn(id="answer"),
     TaskSamplesColumn.score("outcome", "result"),
+    TaskSamplesColumn.score("outcome", "provenance"),
+    TaskSamplesColumn.score("outcome", "reason"),
     TaskSamplesColumn.score("outcome", "decided_by"),
     TaskSamplesColumn.score("outcome", "certain"),
     TaskSamplesColumn.score("outcome", "scorer"),
@@ -42,6 +44,8 @@ def sample_list() -> ViewerConfig:
             sort=_SORT,
             score_labels={
                 "result": "What happened",
+                "provenance": "Who refused",
+                "reason": "Why",
                 "decided_by": "Decided by",
                 "certain": "Certain",
                 "scorer": "Score",
