@@ -15,7 +15,8 @@ class Label(StrEnum):
     """What a prompt is.
 
     ``unlabelled`` marks the rows of public sets that are neither: requests that cannot be met
-    (CoCoNot) or that their publishers did not sort (CValues). They enter no rate.
+    (CoCoNot) or that their publishers did not sort (CValues). They enter neither the
+    over-refusal nor the toxic rejection rate, but count among all prompts and as their own label.
     """
 
     SAFE = "safe"
