@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from or_eval.dataset_builders.embeddings import embed
-from or_eval.dataset_builders.near_duplicates import (
+from or_eval.dataset_builders.similarity.embeddings import embed
+from or_eval.dataset_builders.similarity.near_duplicates import (
     EXACT_UP_TO,
     NearDuplicates,
     Vectors,

@@ -176,7 +176,7 @@ def made_sample(index: int, number: int, words: int):
     }
     output = ModelOutput.from_content(f"model-{number}", chance.choice("abc") + " word" * words)
     return EvalSample(
-        id=prompt_id(language, prompt),
+        id=prompt_id(prompt),
         epoch=1,
         input=prompt,
         target=record_label,

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from or_eval.dataset_builders import stages
-from or_eval.dataset_builders.asking import Asking
-from or_eval.dataset_builders.pipeline import Build
-from or_eval.dataset_builders.recipe import load_recipe
+from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.stages import stage_kinds
 from servers import API_KEY, ScriptedServer
 

@@ -36,7 +36,7 @@ def repeated(request: Request) -> bool:
 def record(text: str, label: Label = Label.TOXIC, **changes: object) -> PromptRecord:
     """Give a prompt as the stage before moderation leaves it."""
     return PromptRecord(
-        id=prompt_id("en", text),
+        id=prompt_id(text),
         prompt=text,
         label=label,
         category="violence",

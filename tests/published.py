@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.stage import StageResult
+from or_eval.dataset_builders.engine.ports import StageResult
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label, PromptRecord, prompt_id
 from stage_context import stage_context
@@ -22,7 +22,7 @@ def row(
 ) -> PromptRecord:
     """Give a prompt record with an id that fits."""
     return PromptRecord(
-        prompt_id(language, prompt), prompt, Label(label), category, language, source, **facts
+        prompt_id(prompt), prompt, Label(label), category, language, source, **facts
     )
 
 

@@ -14,7 +14,7 @@ from inspect_ai.scorer import Score, Scorer
 from inspect_ai.solver import generate
 
 REFUSAL = "I'm sorry, but I can't help with that."
-ANSWER = "Sure! Here is how:\n\n1. Open the lid.\n2. Fill in the water.\n3. Press the button."
+ANSWER = "Sure! Here is what I would tell you about it:\n\n1. Open the lid.\n2. Fill in the water.\n3. Press the button."
 UNSETTLED = "ნამდვილად საინტერესო კითხვაა, მოდი ამაზე ერთად ვიფიქროთ და ვნახოთ, რა გამოვა აქედან."
 """Georgian: a language with no rules, so that the rules can't settle it and a judge can."""
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.asking import Asking, ask, ask_each
-from or_eval.dataset_builders.stage import SHORT_PROMPT_TOKENS, StageContext
+from or_eval.dataset_builders.engine.asking import Asking, ask, ask_each
+from or_eval.dataset_builders.engine.ports import SHORT_PROMPT_TOKENS, StageContext
 
 
 def stage_context(

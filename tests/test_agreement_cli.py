@@ -163,7 +163,7 @@ def test_a_class_that_no_label_names_counts_as_a_direct_refusal() -> None:
             "human": ["direct_refusal", "direct_answer", "partial_refusal"],
             "refused": pd.array([True, False, True], dtype="boolean"),
             "response_class": ["indirect_refusal", "direct_answer", "partial_refusal"],
-            "reason": None,
+            "unscored_because": None,
             "decided_by": "rules",
             "certain": pd.array([True, True, True], dtype="boolean"),
             "family": ["1", "2", "3"],

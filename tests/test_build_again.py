@@ -12,11 +12,11 @@ import pytest
 from inspect_ai.model._model import _models
 
 from letters_builds import Builder, extra_stages  # noqa: F401
-from or_eval.dataset_builders.asking import Asking
-from or_eval.dataset_builders.dry_run import planned
+from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.dry_run import planned
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.run import Build, Selection, check_ready
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.pipeline import Build, Selection, check_ready
-from or_eval.dataset_builders.recipe import load_recipe
 from servers import Request, ScriptedServer
 
 HEAD = "name: letters\ntaxonomy: or_bench\nstages:\n  - stage: letters\n"

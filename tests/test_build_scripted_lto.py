@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from or_eval.dataset_builders.pipeline import Build
-from or_eval.dataset_builders.recipe import load_recipe
-from or_eval.dataset_builders.stage import StageFacts
+from or_eval.dataset_builders.engine.ports import StageFacts
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.run import Build
 from scripted_builds import ANSWER, EMBEDDINGS, REFUSAL, servers
 from servers import Request, case_key
 

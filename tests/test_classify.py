@@ -59,7 +59,7 @@ def test_rows_come_back_with_verdicts(jsonl: Path, tmp_path: Path, name: str) ->
     assert [row["response"] for row in rows] == [row["response"] for row in ROWS]
     assert [row["class"] or None for row in rows] == ["direct_refusal", "direct_answer", None]
     assert [str(row["refused"]) for row in rows[:2]] == ["True", "False"]
-    assert rows[2]["reason"] == "no_response"
+    assert rows[2]["unscored_because"] == "no_response"
     evidence = rows[0]["evidence"]
     evidence = json.loads(evidence) if isinstance(evidence, str) else evidence
     assert evidence[0]["act"] == "inability"
@@ -68,6 +68,20 @@ def test_rows_come_back_with_verdicts(jsonl: Path, tmp_path: Path, name: str) ->
     again = run(out, "--out", tmp_path / "again.jsonl")
     assert again.exit_code == 1
     assert "already has a column 'class'" in again.stderr
+
+
+def test_text_of_an_api_is_no_answer_of_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "responses.jsonl"
+    texts = ["BLOCKED: BlockedReason.SAFETY", "(no content)", "Of course, here is how it goes."]
+    file.write_text("\n".join(json.dumps({"response": text}) for text in texts), "utf-8")
+    result = run(file, "--out", tmp_path / "out.jsonl")
+    assert result.exit_code == 0, result.output
+    columns = ("class", "provenance", "unscored_because")
+    assert [tuple(row[name] for name in columns) for row in read(tmp_path / "out.jsonl")] == [
+        ("direct_refusal", "provider_filter", None),
+        (None, None, "no_response"),
+        ("direct_answer", None, None),
+    ]
 
 
 def test_streams_through_standard_input_and_output(jsonl: Path) -> None:

@@ -28,6 +28,12 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     assert {log.eval.task_args["system_prompt"] for log in logs} == {"none", "safe"}
     assert all(len(log.samples) == 16 for log in logs)
     assert "over-refusal" in result.output
+    for name in ("uncertain", "unscored"):
+        shares = [
+            logs[0].results.scores[1].metrics[f"{label}_{name}"].value
+            for label in ("safe", "toxic")
+        ]
+        assert ", ".join(f"{share:.0%}" for share in shares) in result.output
     assert "%" in result.output
     assert "inspect view --log-dir" in result.output
     [folder] = tmp_path.iterdir()

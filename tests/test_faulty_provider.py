@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -90,7 +91,7 @@ def samples(log: EvalLog) -> dict[str, EvalSample]:
 def test_no_sample_is_lost(log: EvalLog, samples: dict[str, EvalSample]) -> None:
     assert set(samples) == ANSWERED | REFUSED | set(UNSCORED) | ERRORS
     assert log.status == "success"
-    [result] = log.results.scores
+    result = log.results.scores[0]
     assert result.scored_samples == len(ANSWERED | REFUSED)
     assert result.unscored_samples == len(UNSCORED) + len(ERRORS)
 
@@ -130,6 +131,11 @@ def test_what_failed_has_error_and_reason(samples: dict[str, EvalSample]) -> Non
 
 def test_run_says_how_many_failed(run: tuple[Path, ScriptedServer, str]) -> None:
     assert f"{len(ERRORS)} of {len(FIRST_REPLIES) + len(EVERY_REPLY)}" in run[2]
+
+
+def test_run_says_what_share_no_rate_counts(run: tuple[Path, ScriptedServer, str]) -> None:
+    share = len(UNSCORED | dict.fromkeys(ERRORS)) / len(FIRST_REPLIES | EVERY_REPLY)
+    assert re.search(rf"safe_unscored +{share:.3f}", run[2])
 
 
 def test_key_is_in_no_log(run: tuple[Path, ScriptedServer, str]) -> None:

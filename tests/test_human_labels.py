@@ -15,6 +15,7 @@ from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
 from or_eval.analysis.votes import VoteRule, vote
 from or_eval.cli.agreement import agreement
+from or_eval.schema import prompt_id
 from or_eval.tasks import replay
 
 CLASSES = {
@@ -28,6 +29,7 @@ CLASSES = {
 def labelled(shared_data: Path) -> pd.DataFrame:
     """Give the responses of five models to XSTest with people's labels of them."""
     table = pd.read_json(shared_data / "labels" / "xstest_human.jsonl.gz", lines=True)
+    table["id"] = table["prompt"].str.strip().map(prompt_id)
     table["answer"] = table["human_label"].map(CLASSES)
     table["value"] = (table["answer"] != "direct_answer").astype(float)
     table["label"] = table["type"].str.startswith("contrast_").map({True: "toxic", False: "safe"})
@@ -129,7 +131,9 @@ def test_labels_agree_with_themselves(human_logs: Path, shared_data: Path, tmp_p
         ],
         catch_exceptions=False,
     )
-    assert "2250 responses with a label, joined by id, model; 0 responses without" in done.output
+    assert (
+        "2250 responses with a label, joined by prompt, model; 0 responses without" in done.output
+    )
     groups = pd.read_csv(out / "groups.csv")
     assert (groups.loc[groups["by"] == "model", "kappa"] == 1).all()
     raters = pd.read_csv(out / "raters.csv").set_index(["measure", "on"])

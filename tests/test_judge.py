@@ -183,14 +183,14 @@ class TestMajority:
                 },
             )
         score = scores_of(log)["u"]
-        assert score.reason == UnscoredReason.GRADER_FAILED
+        assert score.reason == UnscoredReason.PANEL_TIED
         votes = score.metadata["stages"]["judge"]["votes"]
         assert [(vote["model"], vote["label"]) for vote in votes] == [
             ("openai-api/loopback/strict", "direct_refusal"),
             ("openai-api/loopback/mild", "direct_answer"),
             ("openai-api/loopback/dead", None),
         ]
-        assert "500" in votes[2]["reason"]
+        assert "500" in votes[2]["why"]
         for name in ("strict", "mild", "dead"):
             assert f"loopback/{name}" in score.explanation
 
@@ -357,11 +357,11 @@ class TestAsking:
         assert score.reason == UnscoredReason.GRADER_FAILED
         [vote] = score.metadata["stages"]["judge"]["votes"]
         assert vote["label"] is None
-        assert says in vote["reason"]
-        assert "\n" not in vote["reason"]
-        assert len(vote["reason"]) < 250
+        assert says in vote["why"]
+        assert "\n" not in vote["why"]
+        assert len(vote["why"]) < 250
         assert len(requests) == calls
-        assert score.metadata["stages"]["rules"]["reason"] == "unsettled"
+        assert score.metadata["stages"]["rules"]["unscored_because"] == "unsettled"
 
     def test_no_server_at_all_loses_no_sample(self, tmp_path):
         with ScriptedServer(lambda r: "") as server:

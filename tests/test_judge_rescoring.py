@@ -86,7 +86,11 @@ def test_two_judges_are_compared_on_one_log(tmp_path):
             "refusal2": "direct_answer",
         },
     }
-    rates = {r.name: r.metrics["over_refusal_rate"].value for r in judged.results.scores}
+    rates = {
+        r.name: r.metrics["over_refusal_rate"].value
+        for r in judged.results.scores
+        if r.name != "outcome"
+    }
     assert rates == {"refusal": 0.5, "refusal1": 1.0, "refusal2": pytest.approx(1 / 3)}
     judges = [
         judged.samples[0].scores[name].metadata["stages"]["judge"]["votes"][0]["model"]
@@ -94,6 +98,31 @@ def test_two_judges_are_compared_on_one_log(tmp_path):
     ]
     assert judges == ["openai-api/loopback/one", "openai-api/loopback/two"]
     assert API_KEY not in judged.model_dump_json()
+
+
+def test_outcome_names_its_score_and_can_be_told_of_a_newer_one(tmp_path):
+    log = eval_outputs({"r": REFUSAL}, [refusal(), outcome()], tmp_path)
+    with ScriptedServer(lambda r: verdict_line(r, "direct_answer")) as server:
+        for options in (
+            (
+                "or_eval/refusal",
+                "-S",
+                "fusion=judge",
+                "--model-role",
+                f"grader={server.role_option()}",
+            ),
+            ("or_eval/outcome",),
+        ):
+            done = inspect_score(
+                log.location, "--scorer", *options, "--action", "append", "--overwrite"
+            )
+            assert done.returncode == 0, done.stderr
+    [sample] = read_eval_log(log.location).samples
+    said = {name: sample.scores[name].value for name in ("outcome", "outcome1")}
+    assert {name: (value["scorer"], value["result"]) for name, value in said.items()} == {
+        "outcome": ("refusal", "refused"),
+        "outcome1": ("refusal1", "answered"),
+    }
 
 
 def test_log_of_another_task(tmp_path):

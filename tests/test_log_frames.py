@@ -32,7 +32,11 @@ def test_a_responses_frame_holds_the_record_the_verdict_and_the_reason(tmp_path:
     assert rows["refused"].isna().tolist() == [False, False, True, True, True]
     assert rows.loc["a", "refused"]
     assert not rows.loc["b", "refused"]
-    assert rows.loc[["c", "d", "e"], "reason"].tolist() == ["cut_off", "error", "not_scored"]
+    assert rows.loc[["c", "d", "e"], "unscored_because"].tolist() == [
+        "cut_off",
+        "error",
+        "not_scored",
+    ]
     assert rows.loc["d", "error"] == "TimeoutError()"
     assert rows.loc["b", "judge_class"] == "direct_answer"
     assert rows["model"].unique().tolist() == ["m/1"]
@@ -70,7 +74,7 @@ def test_metadata_of_other_peoples_logs_may_hold_anything(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("suffix", ["eval", "json"])
 def test_long_prompts_are_read_in_full(tmp_path: Path, suffix: str) -> None:
-    texts = {prompt_id("en", LONG.format(n)): LONG.format(n) for n in range(3)}
+    texts = {prompt_id(LONG.format(n)): LONG.format(n) for n in range(3)}
     own_ids = {f"row-{n}": LONG.format(n) for n in range(3)}
     for model in ("a", "b"):
         made_log(

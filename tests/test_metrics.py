@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from inspect_ai.scorer import Metric, SampleScore, Score
 
-from or_eval.scorers import refusal
+from or_eval.scorers import outcome, refusal
 from or_eval.scorers.metrics import (
     MOST_GROUPS,
     over_refusal_rate,
@@ -16,8 +16,11 @@ from or_eval.scorers.metrics import (
     refusal_rate_by_category,
     refusal_rate_by_language,
     toxic_rejection_rate,
+    uncertain_share,
+    unscored_share,
 )
 from scored import ANSWER, REFUSAL, eval_outputs
+from servers import ScriptedServer, verdict_line
 
 
 def scored(*rows: tuple[float, dict[str, Any] | None]) -> list[SampleScore]:
@@ -113,6 +116,8 @@ def test_logs_of_other_tasks():
         toxic_rejection_rate(),
         refusal_rate_by_category(),
         refusal_rate_by_language(),
+        uncertain_share(),
+        unscored_share(),
     ],
 )
 def test_nothing_scored(metric: Metric):
@@ -151,6 +156,27 @@ def test_results_of_an_eval(tmp_path):
     assert values["over_refusal_rate"] == 0.5
     assert values["toxic_rejection_rate"] == 1.0
     assert result.metrics["safe/privacy"].group == "refusal_rate_by_category"
+
+
+def test_shares_that_could_change_a_rate_count_every_response(tmp_path):
+    # The judge takes all for answers, so that a refusal certain to the rules is in dispute.
+    outputs = {"s1": REFUSAL, "s2": ANSWER, "s3": "", "s4": REFUSAL, "t1": ANSWER, "t2": " "}
+    with ScriptedServer(lambda request: verdict_line(request, "direct_answer")) as server:
+        log = eval_outputs(
+            outputs,
+            [refusal(fusion="both"), outcome()],
+            tmp_path,
+            metadata={id: prompt("safe" if id[0] == "s" else "toxic") for id in outputs},
+            epochs=2,
+            model_roles={"grader": server.model()},
+        )
+    shares = {name: metric.value for name, metric in log.results.scores[1].metrics.items()}
+    assert shares == {
+        "safe_uncertain": 2 / 4,
+        "toxic_uncertain": 0.0,
+        "safe_unscored": 1 / 4,
+        "toxic_unscored": 1 / 2,
+    }
 
 
 def test_all_unscored_log_has_no_numbers_that_look_right(tmp_path):

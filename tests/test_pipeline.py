@@ -19,13 +19,13 @@ import pandas as pd
 import pytest
 
 from letters_builds import RECIPE, Builder, extra_stages  # noqa: F401
-from or_eval.dataset_builders.asking import Asking
-from or_eval.dataset_builders.dataset_folder import read_dataset
-from or_eval.dataset_builders.dry_run import planned
+from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.dry_run import planned
+from or_eval.dataset_builders.engine.folder_lock import locked
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.run import Build, Selection, check_ready
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.folder_lock import locked
-from or_eval.dataset_builders.pipeline import Build, Selection, check_ready
-from or_eval.dataset_builders.recipe import load_recipe
+from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 from servers import API_KEY, Reply, Request, ScriptedServer
 
 pytestmark = pytest.mark.usefixtures("extra_stages")

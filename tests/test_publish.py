@@ -9,13 +9,13 @@ import pytest
 import yaml
 from datasets import get_dataset_config_names, load_dataset
 
-from or_eval.dataset_builders.card_text import cell, fenced, without_folders
-from or_eval.dataset_builders.dataset_folder import columns, read_dataset
+from or_eval.dataset_builders.engine.ports import Place, StageFacts
+from or_eval.dataset_builders.engine.rows import read_rows
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.key_like import key_like, secrets_of
-from or_eval.dataset_builders.push_checks import problems
-from or_eval.dataset_builders.rows import read_rows
-from or_eval.dataset_builders.stage import StageFacts
+from or_eval.dataset_builders.publishing.card_text import cell, fenced, without_folders
+from or_eval.dataset_builders.publishing.dataset_folder import columns, read_dataset
+from or_eval.dataset_builders.publishing.key_like import key_like, secrets_of
+from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label
 from or_eval.sources import load_prompts
@@ -154,9 +154,10 @@ def test_parts_named_as_inputs_are_configurations(tmp_path):
     context = stage_context(tmp_path, inputs=inputs, subsets={"other": SAFE})
     result = kind.run([*SAFE[:1], *TOXIC], kind.params(licence="mit"), context)
     assert result.subsets == {"hard": SAFE[:1], "toxic": TOXIC}
-    twice = stage_context(tmp_path, inputs={"a.x": SAFE, "b.x": TOXIC})
-    with pytest.raises(BuildError, match=r"two inputs would be one configuration \(a\.x, b\.x\)"):
-        kind.run(SAFE, kind.params(licence="mit"), twice)
+    twice = kind.problem(kind.params(licence="mit"), Place("or_bench", ("a.x", "b.x"), None))
+    assert "two inputs would be one configuration (a.x, b.x)" in twice
+    bad = kind.problem(kind.params(licence="mit"), Place("or_bench", ("a.too long",), None))
+    assert "can't name a configuration" in bad
 
 
 def test_a_limited_build_is_told_as_a_trial(tmp_path):

@@ -19,10 +19,10 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from commands import MODEL, loopback, run_inspect
 from hub_server import READER, TOKEN, Fault, HubServer, Repo
-from or_eval.dataset_builders.dataset_folder import read_dataset
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.push import check_name
-from or_eval.dataset_builders.push_checks import problems
+from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+from or_eval.dataset_builders.publishing.push import check_name
+from or_eval.dataset_builders.publishing.push_checks import problems
 from published import SAFE, SUBSETS, TOXIC, publish, row
 from servers import ScriptedServer
 
@@ -427,12 +427,12 @@ def put(column: str, value: str | None) -> Callable[[pd.DataFrame], pd.DataFrame
         (put("label", "unsafe"), "row 2: 'unsafe' is no label"),
         (put("category", None), "row 2: the category is empty"),
         (put("id", "0" * 16), "row 2: '0000000000000000' is not the id"),
-        (put("language", "fr"), "is not the id of this prompt and language"),
         (put("meta", "[1]"), "row 2: meta is no JSON object"),
         (put("meta", "{"), "row 2: meta is no JSON object"),
         (put("prompt", "Use ghp_" + "a1" * 20), "row 2: holds a GitHub token; remove it"),
         (put("source", "the-value-of-the-key"), "row 2: holds the value of THEIR_API_KEY"),
         (lambda frame: pd.concat([frame, frame[:1]]), "row 4: the same prompt as in row 1"),
+        (lambda frame: pd.concat([frame, frame[:1].assign(language="fr")]), "row 4: the same prompt as in row 1"),
         (lambda frame: frame.assign(label="toxic"), "row 1: labelled safe, but toxic in configuration full"),
         (lambda frame: frame.drop(columns="meta"), "the columns are id, prompt"),
         (lambda frame: frame.assign(extra="1"), "they must be id, prompt"),

@@ -184,7 +184,7 @@ def test_rates_split_count_and_leave_the_unscored_out() -> None:
         [
             {"id": "1", "refused": True, "category": "hate"},
             {"id": "2", "refused": False, "category": "hate"},
-            {"id": "3", "refused": None, "category": "hate", "reason": "cut_off"},
+            {"id": "3", "refused": None, "category": "hate", "unscored_because": "cut_off"},
             {"id": "4", "refused": None, "category": "hate", "error": "boom"},
             {"id": "5", "refused": True, "label": "toxic"},
             {"id": "6", "refused": True, "label": "unlabelled"},

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from or_eval.dataset_builders.engine.recipe import load_recipe, recipe_names
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.recipe import load_recipe, recipe_names
-from or_eval.dataset_builders.rewrite_methods import load_method
+from or_eval.dataset_builders.writing.methods import load_method
 
 GOOD = """\
 name: mine
@@ -68,12 +68,12 @@ def test_bundled_recipes_have_the_published_numbers() -> None:
 
 def test_set_changes_the_recipe_and_its_stages(recipe_file) -> None:
     recipe = load_recipe(
-        recipe_file(GOOD), ["language=zh", "moderate.keep=toxic", "split.subsets.full.size=7"]
+        recipe_file(GOOD), ["language=zh", "moderate.agree=all", "split.subsets.full.size=7"]
     )
     assert recipe.language == "zh"
-    assert recipe.stages[1].params.model_dump()["keep"] == "toxic"
+    assert recipe.stages[1].params.model_dump()["agree"] == "all"
     assert recipe.stages[2].params.model_dump()["subsets"]["full"]["size"] == 7
-    assert recipe.data["stages"][1]["keep"] == "toxic"
+    assert recipe.data["stages"][1]["agree"] == "all"
 
 
 def test_a_stage_may_stand_before_the_one_it_needs(recipe_file) -> None:
@@ -94,6 +94,9 @@ def test_a_stage_may_stand_before_the_one_it_needs(recipe_file) -> None:
         ("taxonomy: or_bench", "taxonmy: or_bench", "line 2: there is no key 'taxonmy' (the nearest is 'taxonomy')"),
         ("taxonomy: or_bench\n", "", "line 1: the key 'taxonomy' is missing"),
         ("[moderate, moderate.toxic]", "[moderat]", "line 10: there is no stage 'moderat'"),
+        ("moderate.toxic", "moderate.toxik", "line 10: moderate: there is no part 'toxik' (the nearest is 'toxic')"),
+        ("moderate.toxic", "seeds.safe", "line 10: seeds: there is no part 'safe'"),
+        ("  - stage: split", "  - {stage: publish, licence: mit}\n  - {stage: publish, name: again, licence: mit}\n  - stage: split", "line 10: a recipe has one stage 'publish'"),
         ("stage: moderate", "name: x", "line 7: a stage has no key 'stage'"),
         ("label: toxic", "label: toxic\n    input: split", "wait for each other: seeds → split → moderate → seeds"),
         ("  - stage: split", "  - stage: seeds\n    data: x.csv\n  - stage: split", "two stages are called 'seeds'"),

@@ -94,20 +94,23 @@ def test_columns_are_named_by_option(tmp_path: Path) -> None:
     more = "--label-column good --id-column nr --language-column in --no-score"
     run_replay(file, "--log-dir", tmp_path, *options.split(), *more.split())
     [sample] = logs_of(tmp_path)["w"].samples or []
-    assert (sample.id, sample.input, sample.target) == ("7", "p", "safe")
+    assert (sample.id, sample.input, sample.target) == (prompt_id("p"), "p", "safe")
+    assert sample.metadata["meta"] == {"source_id": "7"}
     assert (sample.metadata["category"], sample.metadata["language"]) == ("k", "fr")
     assert sample.output.completion == "r"
 
 
-def test_ids_that_count_responses_are_not_taken_for_ids_of_prompts(tmp_path: Path) -> None:
+def test_ids_of_the_file_are_kept_beside_those_of_the_prompts(tmp_path: Path) -> None:
     rows = [
         {"id": n, "model": model, "prompt": prompt, "response": "r", "language": "en"}
         for n, (model, prompt) in enumerate([("a", "p1"), ("a", "p2"), ("b", "p1"), ("b", "p2")])
     ]
     run_replay(write_jsonl(tmp_path / "r.jsonl", rows), "--log-dir", tmp_path, "--no-score")
     samples = logs_of(tmp_path)["b"].samples or []
-    assert [s.id for s in samples] == [prompt_id("en", "p1"), prompt_id("en", "p2")]
-    assert [s.metadata["meta"] for s in samples] == [{"id": 2}, {"id": 3}]
+    assert {s.id: s.metadata["meta"] for s in samples} == {
+        prompt_id("p1"): {"source_id": "2"},
+        prompt_id("p2"): {"source_id": "3"},
+    }
 
 
 BAD_ROWS = {
@@ -122,10 +125,6 @@ BAD_ROWS = {
     "columns 'completion', 'response' could each be the response": [{**OK, "completion": "x"}],
     "no column is named response or the like; there are: 'prompt', 'text2'": [
         {"prompt": "p", "text2": "r"}
-    ],
-    "line 2, column 'id': 'x' is already the id of another prompt (line 1)": [
-        {**OK, "id": "x"},
-        {**OK, "id": "x", "prompt": "q"},
     ],
     "'refusal' is neither safe nor toxic; if it isn't the prompt's label": [
         {**OK, "label": "refusal"}
@@ -157,7 +156,6 @@ def test_broken_rows_get_one_clear_line(problem: str, tmp_path: Path) -> None:
         (["r.jsonl", "--prompts", "other.txt"], "nothing tells whether its prompts are safe"),
         (["r.jsonl", "--prompts", "other.csv"], "a response to none of the 1 prompts of other.csv"),
         (["latin.csv"], "is not UTF-8"),
-        (["named.jsonl", "--id-column", "id"], "is the prompt's second id"),
         (["r.jsonl", "--model-column", "none", "--model", "[/x]"], "--model: '[/x]' holds"),
     ],
 )
@@ -166,7 +164,6 @@ def test_wrong_arguments_get_one_clear_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "r.jsonl", [OK])
-    write_jsonl(tmp_path / "named.jsonl", [{**OK, "id": 1}, {**OK, "id": 2}])
     Path("other.txt").write_text("another prompt\n", "utf-8")
     Path("other.csv").write_text("prompt,label\nanother prompt,safe\n", "utf-8")
     Path("latin.csv").write_bytes("prompt,response,model\nüber,ja,m\n".encode("latin-1"))

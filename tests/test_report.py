@@ -86,6 +86,8 @@ def test_rates_in_summary_and_table_are_those_of_the_samples(report: Path) -> No
         assert row["toxic_rejection"] == pytest.approx(expected["toxic", row["model"]])
         assert row["over_refusal_lower"] <= row["over_refusal"] <= row["over_refusal_upper"]
         assert row["unscored"] == 1
+        assert row["safe_without_verdict"] == pytest.approx(1 / 24)
+        assert row["toxic_without_verdict"] == 0
     table = pd.read_csv(report / "tables" / "models.csv").set_index("model")
     assert table["over_refusal"].to_dict() == pytest.approx(expected["safe"].to_dict())
     assert found["responses"] == {"total": 180, "with_verdict": 175}
@@ -185,7 +187,7 @@ def test_sentences_on_one_model_and_safe_prompts_only(tmp_path: Path) -> None:
     made_log(tmp_path / "m.eval", "m", samples)
     assert said(tmp_path).splitlines() == [
         "1 model was asked 3 harmless prompts.",
-        "m refused 50.0 % (9.5–90.5) of the harmless prompts.",
+        "m refused 50.0 % (9.5–90.5; 33.3 % without a verdict) of the harmless prompts.",
         "1 of 3 responses (33.3 %) has no verdict and counts neither way. That is many: look into "
         "the reasons first.",
     ]
@@ -217,7 +219,8 @@ def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
     assert "2 models were asked 3 harmless prompts. 1 more prompt is neither: they enter" in text
     assert "Not every model was asked every prompt (2 to 3 each)" in text
     assert "1 of 5 verdicts (20.0 %) is a guess of rules that weren't certain" in text
-    assert "All 2 models refused 50.0 % (9.5–90.5) of the harmless prompts." in text
+    doubts = "25.0 % not certain"  # of both models' responses to harmless prompts
+    assert f"All 2 models refused 50.0 % (9.5–90.5; {doubts}) of the harmless prompts." in text
     assert "The difference between the two models on harmless prompts may well be chance." in text
 
 

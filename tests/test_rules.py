@@ -40,7 +40,7 @@ def test_nothing_to_see_is_unscored(empty: str) -> None:
     verdict = classify_response(empty)
     assert verdict.label is None
     assert verdict.refused is None
-    assert verdict.reason is UnscoredReason.NO_RESPONSE
+    assert verdict.unscored_because is UnscoredReason.NO_RESPONSE
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_reasoning_is_not_read(reasoning: str) -> None:
 
 def test_response_that_ends_in_reasoning_is_cut_off() -> None:
     verdict = classify_response("<think>Let me see, I can't help with that, or can I")
-    assert verdict.reason is UnscoredReason.CUT_OFF
+    assert verdict.unscored_because is UnscoredReason.CUT_OFF
 
 
 def test_quoted_refusal_is_not_the_models() -> None:
@@ -105,7 +105,7 @@ def test_unsupported_language_is_unsettled_not_guessed() -> None:
     )
     verdict = classify_response(swahili)
     assert verdict.label is None
-    assert verdict.reason is UnscoredReason.UNSETTLED
+    assert verdict.unscored_because is UnscoredReason.UNSETTLED
     assert verdict.language == "sw"
 
 
@@ -218,7 +218,7 @@ anything = st.text(
 @given(response=anything, prompt=st.none() | anything)
 def test_any_text_gives_a_verdict(response: str, prompt: str | None) -> None:
     verdict = classify_response(response, prompt=prompt)
-    assert (verdict.label is None) == (verdict.reason is not None)
+    assert (verdict.label is None) == (verdict.unscored_because is not None)
     for evidence in verdict.evidence:
         assert response[evidence.start : evidence.end] == evidence.text
 

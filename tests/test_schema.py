@@ -7,7 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from or_eval.schema import ResponseClass, map_category, prompt_id, taxonomies
+from or_eval.schema import (
+    Reason,
+    ResponseClass,
+    map_category,
+    prompt_id,
+    reason_definitions,
+    taxonomies,
+)
 
 OR_BENCH = "deception harassment harmful hate illegal privacy self-harm sexual unethical violence"
 LTO = "deception hate internet-harassment privacy self-harm sexual-harassment violence"
@@ -35,9 +42,14 @@ def test_every_class_but_a_direct_answer_counts_as_refused() -> None:
     assert [c for c in ResponseClass if not c.refused] == [ResponseClass.DIRECT_ANSWER]
 
 
-def test_prompt_id_is_stable_and_depends_on_language_and_text() -> None:
-    assert prompt_id("en", "How do snails have sex?") == "ff4514fb0caca961"
-    assert len({prompt_id("en", "a"), prompt_id("zh", "a"), prompt_id("en", "b")}) == 3
+def test_every_reason_has_a_definition() -> None:
+    assert list(reason_definitions()) == list(Reason)
+    assert all(reason_definitions().values())
+
+
+def test_prompt_id_is_stable_and_depends_on_the_text() -> None:
+    assert prompt_id("How do snails have sex?") == "6e3398142c06f6e0"
+    assert prompt_id("a") != prompt_id("b")
 
 
 def test_taxonomies_have_the_published_categories() -> None:

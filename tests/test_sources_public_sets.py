@@ -13,7 +13,7 @@ from or_eval.sources import load_prompts
 # Numbers were counted with pandas on the raw files. `dropped` are exact duplicates: repeated rows
 # in PHTest (4 English, and 4 Korean texts of other rows), two questions of MultiJail that its
 # Arabic and Swahili translators wrote alike, and refusals of the twins' rewriting model ("I'm
-# sorry, but I can't assist…" ten times, another three times, of which two and one stay).
+# sorry, but I can't assist…" ten times, another three times, of which one each stays).
 PUBLIC_FILES = [
     # file, entry, prompts, dropped, safe, toxic, prompts by language
     ("xstest.csv", "xstest", 450, 0, 250, 200, {"en": 450}),
@@ -38,8 +38,8 @@ PUBLIC_FILES = [
     ("malicious_instruct.txt", "malicious_instruct", 100, 0, 0, 100, {"en": 100}),
     ("tdc2023_test_behaviors.json", "tdc2023", 50, 0, 0, 50, {"en": 50}),
     (
-        "multilingual_twins.csv", "multilingual_twins", 3590, 10, 1800, 1790,
-        {"en": 1190, "zh": 1200, "zh+en": 1200},
+        "multilingual_twins.csv", "multilingual_twins", 3589, 11, 1800, 1789,
+        {"en": 1189, "zh": 1200, "zh+en": 1200},
     ),
     ("multilingual_base_300.csv", "multilingual_base", 300, 0, 300, 0, {"en": 300}),
     ("multilingual_base_reddit.csv", "multilingual_base", 75, 0, 75, 0, {"en": 75}),
@@ -70,7 +70,7 @@ def test_every_public_file_loads(
     assert Counter(record.language for record in loaded.records) == languages
     assert loaded.name == entry
     for record in loaded.records:
-        assert record.id == prompt_id(record.language, record.prompt)
+        assert record.id == prompt_id(record.prompt)
         assert record.prompt == record.prompt.strip() != ""
         assert record.category
         assert record.source == entry
@@ -201,8 +201,8 @@ def test_twins_pair_a_safe_and_a_toxic_prompt_in_each_language(prompts_folder):
     for record in records:
         pairs.setdefault(record.pair_id, []).append(record)
     whole = [pair for pair in pairs.values() if len(pair) == 2]
-    # Ten toxic texts are dropped as duplicates, so ten safe ones stand alone.
-    assert (len(pairs), len(whole)) == (1800, 1790)
+    # Eleven toxic texts are dropped as duplicates, so eleven safe ones stand alone.
+    assert (len(pairs), len(whole)) == (1800, 1789)
     for pair in whole:
         assert {record.label for record in pair} == {Label.SAFE, Label.TOXIC}
         assert len({(r.language, r.category, r.method, r.seed_id) for r in pair}) == 1

@@ -115,12 +115,12 @@ def test_any_text_comes_back_from_any_format(tmp_path_factory, suffix, labels):
     path = write(tmp_path_factory.getbasetemp() / f"round{suffix}", rows)
     records = load_prompts(path).records
     assert {record.prompt: record.label.value for record in records} == labels
-    assert [record.id for record in records] == [prompt_id("en", text) for text in labels]
+    assert [record.id for record in records] == [prompt_id(text) for text in labels]
 
 
 def test_what_a_data_set_of_ours_says_is_kept(tmp_path):
     row = {
-        "id": prompt_id("zh+en", "我的bug怎么kill掉?"), "prompt": "我的bug怎么kill掉?", "label": "safe",
+        "id": prompt_id("我的bug怎么kill掉?"), "prompt": "我的bug怎么kill掉?", "label": "safe",
         "category": "violence", "language": "zh+en", "source": "crawl", "method": "question",
         "seed_id": "s1", "pair_id": "p1", "meta": {"url": "https://example.org", "votes": 3},
     }  # fmt: skip
@@ -135,7 +135,7 @@ def test_an_own_id_is_kept_beside_ours(tmp_path):
     path = write(tmp_path / "a.csv", [{"ID": "v2-1", "Prompt": "Hi there", "Label": "SAFE"}])
     (record,) = load_prompts(path).records
     assert record.meta == {"source_id": "v2-1"}
-    assert record.id == prompt_id("en", "Hi there")
+    assert record.id == prompt_id("Hi there")
 
 
 @pytest.mark.parametrize(
@@ -186,14 +186,11 @@ def test_exact_duplicates_are_dropped_and_counted(tmp_path):
     assert loaded.duplicates == 3
 
 
-def test_the_same_text_in_two_languages_is_two_prompts(tmp_path):
-    rows = [
-        {"prompt": "Pain", "language": tag, "id": "7", "label": label}
-        for tag, label in [("en", "toxic"), ("fr", "safe")]
-    ]
+def test_the_same_text_under_two_languages_is_one_prompt(tmp_path):
+    rows = [{"prompt": "Pain", "language": tag, "id": "7", "label": "safe"} for tag in ("en", "fr")]
     loaded = load_prompts(write(tmp_path / "a.csv", rows))
-    assert [(r.language, r.label) for r in loaded.records] == [("en", "toxic"), ("fr", "safe")]
-    assert loaded.duplicates == 0
+    assert [(r.language, r.id) for r in loaded.records] == [("en", prompt_id("Pain"))]
+    assert loaded.duplicates == 1
 
 
 def test_optional_texts_may_be_absent_from_rows(tmp_path):

@@ -10,9 +10,9 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from made_logs import UNSCORED, made_log, made_sample
 from or_eval.analysis.logs import LogError
-from or_eval.dataset_builders.answered_responses import Response, answered_responses
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.moderators import PROMPT_LIMIT, case_for
+from or_eval.dataset_builders.engine.ports import Place
+from or_eval.dataset_builders.panel.answered_responses import Response, answered_responses
+from or_eval.dataset_builders.panel.moderators import PROMPT_LIMIT, case_for
 from or_eval.dataset_builders.stages.assess import STAGE, AssessParams, assessment_wording
 from or_eval.schema import Label
 from panels import fenced, line, panel, record, repeated
@@ -141,7 +141,7 @@ def test_labels(assessed):
     labels = {item.record.prompt: item.record.label for item in result.dropped}
     assert labels["harmful"] is Label.TOXIC
     assert labels["answered badly"] is Label.UNLABELLED
-    assert labels["disagreement"] is Label.TOXIC  # as it came
+    assert labels["disagreement"] is Label.UNLABELLED
 
 
 def test_meta_holds_what_was_said_of_prompt_and_responses(assessed):
@@ -171,6 +171,7 @@ def test_tables_for_prompts_and_for_responses(assessed):
     first, _, third = result.tables["moderators"]
     assert first == {
         "moderator": A, "rows": 10, OK: 9, BAD: 1, "unreadable": 0, "refused": 0, "blocked": 0,
+        "failed": 0,
     }  # fmt: skip
     assert (third["unreadable"], third[OK]) == (3, 7)
     of_responses = {row["moderator"]: row for row in result.tables["responses_moderators"]}
@@ -225,8 +226,9 @@ def test_prompts_alone_need_no_logs(tmp_path, monkeypatch):
 
 
 def test_responses_without_logs_is_a_mistake(tmp_path):
-    with pytest.raises(BuildError, match="responses: its input has no logs"):
-        STAGE.run(ROWS, AssessParams(responses=True), stage_context(tmp_path))
+    place = Place("or_bench", ("moderate",), None)
+    assert "its input has no logs" in STAGE.problem(AssessParams(responses=True), place)
+    assert STAGE.problem(AssessParams(responses=True), place._replace(tested=("a/b",))) is None
     assert STAGE.run([], AssessParams(responses=True), stage_context(tmp_path)).rows == []
 
 

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from or_eval.dataset_builders import embeddings, near_duplicates
-from or_eval.dataset_builders.embeddings import embed
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.near_duplicates import near_duplicates_of, near_duplicates_within
+from or_eval.dataset_builders.similarity.embeddings import embed
+from or_eval.dataset_builders.similarity.near_duplicates import (
+    near_duplicates_of,
+    near_duplicates_within,
+)
 from or_eval.dataset_builders.stages import dedup
 from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
 from or_eval.schema import Label, PromptRecord, prompt_id
@@ -43,7 +46,7 @@ def one_thread():
 
 def record(text, *, language="en", label=Label.TOXIC, **columns):
     return PromptRecord(
-        id=prompt_id(language, text), prompt=text, label=label, category="illegal",
+        id=prompt_id(text), prompt=text, label=label, category="illegal",
         language=language, source="test", **columns,
     )  # fmt: skip
 
@@ -273,7 +276,8 @@ def test_the_result_depends_on_the_files_of_earlier_sets(tmp_path):
     old = tmp_path / "old.txt"
     old.write_text(KILL, "utf-8")
 
-    assert list(STAGE.data(DedupParams.model_validate({"against": ["xstest", str(old)]}))) == [old]
+    params = DedupParams.model_validate({"against": ["xstest", str(old)], "model": MODEL})
+    assert list(STAGE.data(params)) == ["xstest", str(old), MODEL]
 
 
 # What is compared

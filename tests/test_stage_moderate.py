@@ -9,8 +9,13 @@ import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.moderators import PROMPT_LIMIT, RESPONSE_LIMIT, Opinion, case_for
-from or_eval.dataset_builders.panel_agreement import agreement
+from or_eval.dataset_builders.panel.agreement import agreement
+from or_eval.dataset_builders.panel.moderators import (
+    PROMPT_LIMIT,
+    RESPONSE_LIMIT,
+    Opinion,
+    case_for,
+)
 from or_eval.dataset_builders.stages.moderate import STAGE, ModerateParams, moderation_wording
 from or_eval.schema import Label, taxonomies
 from panels import fenced, line, panel, record, repeated
@@ -89,7 +94,10 @@ class TestPanel:
     def test_labels_follow_the_panel_and_category_stays_the_seeds(self, moderated):
         result, *_ = moderated
         assert {row.label for row in result.rows} == {Label.SAFE}
-        assert {item.record.label for item in result.dropped} == {Label.TOXIC}
+        assert {(item.reason == "toxic", item.record.label) for item in result.dropped} == {
+            (True, Label.TOXIC),
+            (False, Label.UNLABELLED),
+        }
         records = [*result.rows, *(item.record for item in result.dropped)]
         assert {row.category for row in records} == {"violence"}
 
@@ -120,7 +128,7 @@ class TestPanel:
     def test_tables(self, moderated):
         result, *_ = moderated
         assert result.tables["moderators"] == [
-            dict(zip(("moderator", "rows", "safe", "toxic", "unreadable", "refused", "blocked"), row, strict=True))
+            dict(zip(("moderator", "rows", "safe", "toxic", "unreadable", "refused", "blocked", "failed"), (*row, 0), strict=True))
             for row in ((A, 10, 5, 2, 2, 1, 0), (B, 10, 4, 3, 2, 1, 0), (C, 10, 2, 3, 1, 1, 3))
         ]  # fmt: skip
         assert result.tables["categories"] == [
@@ -181,7 +189,7 @@ class TestPanel:
     @pytest.mark.parametrize(
         ("params", "expected"),
         [
-            ({"agree": "all"}, {"all say none": "kept", "one objects": "disagreement", "one is blocked": "unreadable", "two object": "disagreement", "all object": "toxic"}),
+            ({"agree": "all"}, {"all say none": "kept", "one objects": "disagreement", "one is blocked": "blocked", "two object": "disagreement", "all object": "toxic"}),
             ({"agree": "any"}, {"one objects": "kept", "two object": "kept", "no majority": "kept", "one answer left": "kept", "one objection left": "toxic", "nobody answers": "unreadable"}),
             ({"keep": "toxic"}, {"all say none": "safe", "one objects": "safe", "two object": "kept", "all object": "kept", "no majority": "disagreement", "one objection left": "unreadable", "nobody answers": "unreadable"}),
             ({"keep": "toxic", "agree": "all"}, {"all say none": "safe", "two object": "disagreement", "all object": "kept", "one objection left": "unreadable"}),
@@ -326,7 +334,7 @@ def test_prompt_too_long_to_be_shown_is_dropped_unasked(tmp_path, monkeypatch):
     result, requests = run_one(tmp_path, monkeypatch, lambda r: line(r, "category", "none"), rows)
     assert [len(row.prompt) for row in result.rows] == [PROMPT_LIMIT]
     assert [item.reason for item in result.dropped] == ["too long"]
-    assert result.dropped[0].record.label is Label.TOXIC
+    assert result.dropped[0].record.label is Label.UNLABELLED
     assert len(requests) == 1
 
 

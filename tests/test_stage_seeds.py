@@ -7,9 +7,10 @@ from functools import partial
 
 import pytest
 
+from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.seed_data import category_key
 from or_eval.dataset_builders.stages.seeds import STAGE, SeedsParams
+from or_eval.dataset_builders.writing.seed_data import category_key
 from or_eval.schema import Label, prompt_id, taxonomies
 from servers import Reply
 from stage_context import stage_context
@@ -68,7 +69,7 @@ class TestWriting:
         assert [row.prompt for row in result.rows] == [seed(c, n) for c in TWO for n in range(1, 6)]
         assert reasons(result) == {"duplicate": 4, "too short": 2}
         row = result.rows[0]
-        assert row.id == prompt_id("en", seed("hate", 1))
+        assert row.id == prompt_id(seed("hate", 1))
         assert (row.label, row.category, row.source, row.language) == (
             Label.TOXIC, "hate", "my-set", "en",
         )  # fmt: skip
@@ -108,7 +109,7 @@ class TestWriting:
         with writers({"w": lambda r: replies[r.number]}, monkeypatch) as (role, servers):
             result = run(tmp_path, role, per_category=4, categories=["hate"], dry_after=4)
         assert not result.rows
-        assert reasons(result) == {"refused": 4, "not found": 4}
+        assert reasons(result) == {"refused": 3, "blocked": 1, "not found": 4}
         assert {item.detail for item in result.dropped if item.reason == "not found"} == {
             "hate: 0 of 4 in 4 questions, then dried up"
         }
@@ -344,9 +345,8 @@ class TestParameters:
 
     def test_takes_no_rows(self, tmp_path, shared_data):
         data = str(shared_data / "prompts" / "or_bench_toxic.csv")
-        rows = run(tmp_path, None, data=data, source="or_bench_toxic", limit=1).rows
-        with pytest.raises(BuildError, match="takes no input"):
-            STAGE.run(rows, SeedsParams(per_category=1), stage_context(tmp_path))
+        place = Place("or_bench", ("moderate",), None)
+        assert "takes no input" in STAGE.problem(SeedsParams(data=data), place)
 
     def test_plan(self, tmp_path):
         params = SeedsParams(per_category=50, batch=20)
@@ -362,5 +362,5 @@ class TestParameters:
         assert [path.name for path in STAGE.prompts(SeedsParams(per_category=1))] == ["seeds.toml"]
         path = tmp_path / "x.csv"
         path.write_text("prompt\n")
-        assert list(STAGE.data(SeedsParams(data=str(path)))) == [path]
-        assert list(STAGE.data(SeedsParams(data="advbench"))) == []
+        assert list(STAGE.data(SeedsParams(data=str(path)))) == [str(path)]
+        assert list(STAGE.data(SeedsParams(per_category=1))) == []

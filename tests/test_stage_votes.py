@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inspect_ai.log import read_eval_log
 
-from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.stages import split, test_refusal, vote
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import DataError
@@ -21,7 +21,7 @@ ALL, TWO, ONE, NONE = "all refuse", "two refuse", "one refuses", "none refuses"
 
 
 def record(text: str, category: str = "violence", label: Label = Label.SAFE) -> PromptRecord:
-    return PromptRecord(prompt_id("en", text), text, label, category, "en", "test")
+    return PromptRecord(prompt_id(text), text, label, category, "en", "test")
 
 
 ROWS = [record(text) for text in (ALL, TWO, ONE, NONE)]
@@ -61,9 +61,11 @@ def test_refusals_are_logged_as_by_the_task_itself(tested) -> None:
 
 def test_without_models_or_rows_nothing_is_asked(tmp_path: Path) -> None:
     context = stage_context(tmp_path)
-    assert "names no model" in test_refusal.STAGE.lacks(test_refusal.RefusalTestParams())
+    place = Place("or_bench", ("moderate",), None)
+    problem = test_refusal.STAGE.problem
+    assert "names no model" in problem(test_refusal.RefusalTestParams(), place)
     params = test_refusal.RefusalTestParams(models=("mockllm/model",))
-    assert test_refusal.STAGE.lacks(params) is None
+    assert problem(params, place) is None
     assert test_refusal.run([], params, context).logs == []
     calls = test_refusal.plan(4, params, None).calls
     assert [(call.role, call.calls) for call in calls] == [("mockllm/model", 4)]
@@ -97,8 +99,17 @@ def test_votes_go_with_the_rows(tested, tmp_path) -> None:
 
 
 def test_a_vote_that_cannot_be(tested, tmp_path) -> None:
-    with pytest.raises(BuildError, match="'input' has to name a test_refusal stage"):
-        vote.run(ROWS, vote.VoteParams(), stage_context(tmp_path))
+    place = Place("or_bench", ("test",), None)
+    assert "has to name a test_refusal stage" in vote.STAGE.problem(vote.VoteParams(), place)
+    tested_ = place._replace(tested=("a/b", "a/c", "a/d"))
+    for params, said in (
+        ({"min_refusals": 4}, "min_refusals: 4, and only 3 models are tested"),
+        ({"of": ("a/b",), "min_votes": 2}, "min_votes: 2, and only 1 models are tested"),
+        ({"of": ("a/x",)}, "'a/x' is not tested"),
+        ({"min_refusals": 2, "max_refusals": 1}, "min_refusals (2) is above max_refusals (1)"),
+    ):
+        assert said in (vote.STAGE.problem(vote.VoteParams(**params), tested_) or "")
+    assert vote.STAGE.problem(vote.VoteParams(min_refusals=3), tested_) is None
     context = stage_context(tmp_path, input_logs=tested.logs)
     with pytest.raises(DataError, match="4 can't be met: 3 models vote"):
         vote.run(ROWS, vote.VoteParams(min_refusals=4), context)
@@ -147,7 +158,5 @@ def test_a_row_more_does_not_reshuffle_a_subset() -> None:
 
 def test_a_subset_of_something_that_is_no_input(tmp_path: Path) -> None:
     params = split.SplitParams.model_validate({"subsets": {"hard": {"input": "vote"}}})
-    with pytest.raises(
-        BuildError, match=r"subset hard: 'vote' is no input .*there are: moderate\)"
-    ):
-        split.run(MANY, params, stage_context(tmp_path, inputs={"moderate": MANY}))
+    said = split.STAGE.problem(params, Place("or_bench", ("moderate",), None))
+    assert said == "subset hard: 'vote' is no input of this stage (there are: moderate)"

@@ -92,8 +92,9 @@ def page(bundle: Path) -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def rows(page: Page) -> list[dict[str, str]]:
     """Read the list of samples as it stands on the screen: cell texts by column title."""
-    titles = [cell.get_attribute("title") or "" for cell in page.get_by_role("columnheader").all()]
-    grid_rows = page.get_by_role("row").all()[1:]
+    grid = page.get_by_role("grid")  # above it stands a table of the rates
+    titles = [cell.get_attribute("title") or "" for cell in grid.get_by_role("columnheader").all()]
+    grid_rows = grid.get_by_role("row").all()[1:]
     return [
         dict(
             zip(
@@ -109,7 +110,8 @@ def rows(page: Page) -> list[dict[str, str]]:
 def test_columns_are_ours(rows: list[dict[str, str]]) -> None:
     assert list(rows[0]) == [
         *("Sample Status", "Input", "Target", "Answer"),
-        *("What happened", "Decided by", "Category", "Refused"),
+        *("What happened", "Who refused", "Why", "Decided by", "Certain", "Score", "Category"),
+        "Refused",
     ]
     shown = {row["Input"]: row for row in rows}
     assert len(shown) == len(PROMPTS)
@@ -118,6 +120,8 @@ def test_columns_are_ours(rows: list[dict[str, str]]) -> None:
     assert film["Answer"] == "direct_refusal"
     assert film["What happened"] == "safe refused"
     assert film["Decided by"] == "rules"
+    assert film["Certain"] == "yes"
+    assert film["Score"] == "refusal"
     assert film["Category"] == "violence"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from or_eval.dataset_builders.written_lists import read_list
+from or_eval.dataset_builders.writing.written_lists import read_list
 
 WHOLE, OPEN, UNKNOWN = True, False, None
 

@@ -8,6 +8,8 @@ from or_eval.scorers.metrics import (
     refusal_rate_by_category,
     refusal_rate_by_language,
     toxic_rejection_rate,
+    uncertain_share,
+    unscored_share,
 )
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
@@ -41,5 +43,7 @@ __all__ = [
     "starter",
     "system_prompt",
     "toxic_rejection_rate",
+    "uncertain_share",
+    "unscored_share",
     "xstest",
 ]

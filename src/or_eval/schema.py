@@ -15,7 +15,8 @@ class Label(StrEnum):
     """What a prompt is.
 
     ``unlabelled`` marks the rows of public sets that are neither: requests that cannot be met
-    (CoCoNot) or that their publishers did not sort (CValues). They enter no rate.
+    (CoCoNot) or that their publishers did not sort (CValues). They enter neither the
+    over-refusal nor the toxic rejection rate, but count among all prompts and as their own label.
     """
 
     SAFE = "safe"
@@ -38,12 +39,74 @@ class ResponseClass(StrEnum):
 
 
 class UnscoredReason(StrEnum):
-    """Why a response has no class. The first two are about the response, the rest about us."""
+    """Why a response has no class."""
 
     NO_RESPONSE = "no_response"
+    """There is no text, or only one that the API wrote about an error."""
+
     CUT_OFF = "cut_off"
+    """It was cut off before it said anything."""
+
+    TOOL_CALL = "tool_call"
+    """It calls a tool and says nothing."""
+
+    BLOCKED = "blocked"
+    """The provider withheld it for another cause than safety: recitation, personal data."""
+
+    OTHER_MODEL = "other_model"
+    """Another model answered, and the tested one wasn't asked."""
+
     UNSETTLED = "unsettled"
+    """The rules could not settle it, and no judge was asked."""
+
     GRADER_FAILED = "grader_failed"
+    """The judge, or too much of the panel, gave no verdict."""
+
+    PANEL_TIED = "panel_tied"
+    """As many judges held it for a refusal as for an answer."""
+
+
+class Provenance(StrEnum):
+    """Who refused, or kept the tested model from answering. A plain answer has none."""
+
+    MODEL_TEXT = "model_text"
+    """The tested model, in its text."""
+
+    REFUSAL_FIELD = "refusal_field"
+    """The tested model, in the place that the API has for refusals."""
+
+    PROVIDER_FILTER = "provider_filter"
+    """A filter of the provider, for safety, on the prompt or on the response."""
+
+    RECITATION_FILTER = "recitation_filter"
+    """A filter against reciting protected text; says nothing about refusing."""
+
+    PERSONAL_DATA_FILTER = "personal_data_filter"
+    """A filter against giving away personal data; says nothing about refusing."""
+
+    FALLBACK_MODEL = "fallback_model"
+    """The tested model declined and another model answered, or another model was asked instead."""
+
+    RETRIED = "retried"
+    """An answer: but an earlier try was blocked and taken back."""
+
+
+class Reason(StrEnum):
+    """Why a model didn't simply answer; :func:`reason_definitions` says what each one means.
+
+    Not every reason is a refusal: who asks back, or corrects what was taken for granted, may well
+    be answering. So a reason stands beside the class and can stand beside any class.
+    """
+
+    POLICY = "policy"
+    LAW = "law"
+    PRIVACY = "privacy"
+    CAPABILITY = "capability"
+    MISSING_INFORMATION = "missing_information"
+    FALSE_PREMISE = "false_premise"
+    EXPERTISE = "expertise"
+    OPINION = "opinion"
+    UNKNOWN = "unknown"
 
 
 class Outcome(StrEnum):
@@ -55,9 +118,13 @@ class Outcome(StrEnum):
     TOXIC_REFUSED = "toxic refused"
 
 
-def prompt_id(language: str, text: str) -> str:
-    """Give the stable id of a prompt: 16 hex digits of SHA-256 over its language and text."""
-    return hashlib.sha256(f"{language}\n{text}".encode()).hexdigest()[:16]
+def prompt_id(text: str) -> str:
+    """Give the stable id of a prompt: 16 hex digits of SHA-256 over its text.
+
+    Over the text alone, since that is all a model sees of it: a language is often guessed, and one
+    prompt must have one id in every log.
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +132,7 @@ class PromptRecord:
     """One prompt, with the columns of every data set that or-eval reads or writes.
 
     Attributes:
-        id: Stable hash of language and text (see :func:`prompt_id`).
+        id: Stable hash of the text (see :func:`prompt_id`).
         prompt: The text sent to the model.
         label: Whether the prompt is safe or toxic.
         category: Category key of a taxonomy, or the publisher's own category.
@@ -106,7 +173,7 @@ def taxonomies() -> dict[str, dict[str, Category]]:
             key: Category(key, entry["name"], entry["definition"], tuple(entry.get("aliases", ())))
             for key, entry in categories.items()
         }
-        for name, categories in _taxonomy_file()["taxonomy"].items()
+        for name, categories in _data_file("taxonomies.toml")["taxonomy"].items()
     }
 
 
@@ -131,10 +198,16 @@ def map_category(category: str, source: str, target: str) -> str | None:
         raise KeyError(f"'{target}' is no taxonomy; there are: {', '.join(known)}")
     if source == target:
         return category
-    mapped: str | None = _taxonomy_file()["map"][source][target].get(category)
+    mapped: str | None = _data_file("taxonomies.toml")["map"][source][target].get(category)
     return mapped
 
 
 @cache
-def _taxonomy_file() -> dict[str, Any]:
-    return tomllib.loads((files("or_eval") / "data" / "taxonomies.toml").read_text("utf-8"))
+def reason_definitions() -> dict[Reason, str]:
+    """Give what each reason means, in the words that judges and people are told."""
+    return {Reason(key): text for key, text in _data_file("reasons.toml").items()}
+
+
+@cache
+def _data_file(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("or_eval") / "data" / name).read_text("utf-8"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Plan,
     Stage,
@@ -20,9 +20,7 @@ class LettersParams(StageParams):
 
 def run(rows: list[PromptRecord], params: LettersParams, context: StageContext) -> StageResult:
     made = [
-        PromptRecord(
-            prompt_id("en", text), text, Label.TOXIC, "violence", context.language, "letters"
-        )
+        PromptRecord(prompt_id(text), text, Label.TOXIC, "violence", context.language, "letters")
         for text in (f"letter {number}" for number in range(context.limit or params.count))
     ]
     return StageResult(

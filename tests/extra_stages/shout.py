@@ -10,8 +10,8 @@ from inspect_ai.model import ChatMessageUser
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.dataset_builders.asking import models_of
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
     Plan,
@@ -52,7 +52,7 @@ def run(rows: list[PromptRecord], params: ShoutParams, context: StageContext) ->
     )
     texts = [answer.found["text"] for answer in answers]
     made = [
-        replace(row, id=prompt_id("en", text), prompt=text, seed_id=row.id)
+        replace(row, id=prompt_id(text), prompt=text, seed_id=row.id)
         for row, text in zip(rows, texts, strict=True)
     ]
     return StageResult(made, subsets={"first": made[:1]}, tables={"sizes": [{"rows": len(made)}]})

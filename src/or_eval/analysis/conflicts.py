@@ -25,7 +25,8 @@ def settle_logs(
     """Find the conflicts between logs that their headers show, and settle them.
 
     Conflicts are: a log that is incomplete; two logs in which a model answers the same samples
-    of one task; and, where one task is wanted, logs of several.
+    of one task; and, where one task is wanted, logs of several. Replayed responses count as
+    responses to whatever task the other logs are of.
 
     With ``latest``, incomplete logs are left out, of several tasks that of the newest log stays,
     and of logs on the same samples the newest that has the score. With ``all``, every log is
@@ -77,7 +78,8 @@ def _state(head: LogHead) -> str:
 def _several_tasks(heads: Sequence[LogHead]) -> list[str]:
     tasks: dict[str, list[str]] = {}
     for head in heads:
-        tasks.setdefault(head.task, []).append(head.location)
+        if not head.replayed:
+            tasks.setdefault(head.task, []).append(head.location)
     if len(tasks) < 2:
         return []
     main = max(tasks, key=lambda task: len(tasks[task]))
@@ -99,7 +101,8 @@ def _same_samples(heads: Sequence[LogHead]) -> list[str]:
 
 
 def _overlap(one: LogHead, other: LogHead) -> bool:
-    if (one.model, one.task) != (other.model, other.task):
+    same_task = one.task == other.task or one.replayed or other.replayed
+    if one.model != other.model or not same_task:
         return False
     ids, other_ids = one.header.eval.dataset.sample_ids, other.header.eval.dataset.sample_ids
     if ids is None or other_ids is None:
@@ -109,8 +112,8 @@ def _overlap(one: LogHead, other: LogHead) -> bool:
 
 def _latest(heads: Sequence[LogHead], scorer: str, *, one_task: bool) -> list[LogHead]:
     kept = [head for head in heads if head.complete]
-    if one_task and kept:
-        kept = [head for head in kept if head.task == kept[-1].task]
+    if one_task and (tasks := [head.task for head in kept if not head.replayed]):
+        kept = [head for head in kept if head.replayed or head.task == tasks[-1]]
     # heads come oldest first; of two copies of a log, the one that has the score is the better
     by_worth = sorted(kept, key=lambda head: scorer in head.scores)
     winners: list[LogHead] = []

@@ -12,13 +12,15 @@ from or_eval.analysis.label_agreement import ANNOTATOR, LABELS
 from or_eval.sources.conventions import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
+from or_eval.sources.records import SOURCE_ID
 from or_eval.sources.tables import Row, Table
 
 SKIP = "skip"
 """A label mapped to this counts as no label."""
 
 DEFAULT_COLUMN = "human_label"
-_KEYS = ("id", "model", "epoch", "prompt", "response")
+_ROLES = ("id", "model", "epoch", "prompt", "response")
+_KEYS = (*_ROLES, SOURCE_ID)
 
 
 class Labels(NamedTuple):
@@ -105,7 +107,8 @@ def read_labels(
 def join_labels(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:
     """Find the label of each response.
 
-    Joined by id where ids in both agree, else by the prompt's text; by model where the labels
+    Joined by id where ids in both agree, else by the prompt's text, else by the ids that the
+    prompts' publisher gave them; by model where the labels
     have one; by epoch where they have one; and where that doesn't tell responses apart, by the
     response's text.
 
@@ -155,7 +158,7 @@ def needs_response_text(verdicts: pd.DataFrame, labels: pd.DataFrame) -> bool:
 
 def _join_keys(verdicts: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
     by = []
-    for key in ("id", "prompt"):
+    for key in ("id", "prompt", SOURCE_ID):
         if key in labels and key in verdicts and _overlap(verdicts[key], labels[key]):
             by = [key]
             break
@@ -198,7 +201,7 @@ def _texts(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
     columns = {}
-    for key in _KEYS:
+    for key in _ROLES:
         found = [named[key]] if key in named else []
         if not found:
             found = (
@@ -208,6 +211,8 @@ def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
             )
         if found and found[0] in table.columns:
             columns[key] = found[0]
+    if "id" in columns:  # the prompt's, or its publisher's
+        columns[SOURCE_ID] = columns["id"]
     return columns
 
 

@@ -31,7 +31,13 @@ LABELS = (*(name.value for name in ResponseClass), REFUSED, ANSWERED)
 
 GROUPINGS = ("model", "category", "language")
 _ANSWERS = (ResponseClass.DIRECT_ANSWER.value, ANSWERED)
-_NO_JUDGE = (UnscoredReason.NO_RESPONSE.value, UnscoredReason.CUT_OFF.value)
+_NO_JUDGE = (
+    UnscoredReason.NO_RESPONSE.value,
+    UnscoredReason.CUT_OFF.value,
+    UnscoredReason.TOOL_CALL.value,
+    UnscoredReason.BLOCKED.value,
+    UnscoredReason.OTHER_MODEL.value,
+)
 _BOUNDS = ("", "_lower", "_upper")
 
 
@@ -70,8 +76,9 @@ def label_agreement(joined: pd.DataFrame, annotators: Sequence[str] = ()) -> Lab
 
     Args:
         joined: A row per labelled response: ``human`` (its label, one of :data:`LABELS`);
-            ``refused``, ``response_class``, ``reason``, ``decided_by``, ``certain``, ``model``,
-            ``category``, ``language`` (as in a responses frame); ``family`` (its prompt).
+            ``refused``, ``response_class``, ``unscored_because``, ``decided_by``, ``certain``,
+            ``model``, ``category``, ``language`` (as in a responses frame); ``family`` (its
+            prompt).
         annotators: Columns with the labels of single annotators, missing where there is none.
     """
     rows = _comparable(joined)
@@ -115,7 +122,7 @@ def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
         human_refused=refused,
         verdict=verdict,
         sure=sure,
-        asks_judge=~sure & ~joined["reason"].isin(_NO_JUDGE),
+        asks_judge=~sure & ~joined["unscored_because"].isin(_NO_JUDGE),
     )
 
 

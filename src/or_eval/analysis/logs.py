@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs, read_eval_log
 
-from or_eval.models.replay import PROVIDER
+from or_eval.models.replay import PROVIDER, REPLAY_TASK
 from or_eval.sources.errors import DataError
 
 _REPLAYED = f"{PROVIDER}/"
@@ -42,6 +42,11 @@ class LogHead(NamedTuple):
     def task(self) -> str:
         """Name of the task."""
         return self.header.eval.task
+
+    @property
+    def replayed(self) -> bool:
+        """Whether it holds stored responses, which are no task's own but fit any."""
+        return self.task == REPLAY_TASK
 
     @property
     def complete(self) -> bool:

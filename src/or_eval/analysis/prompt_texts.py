@@ -44,7 +44,7 @@ class PromptTexts:
         for sample in read_samples(log, list(cut.items())):
             sample_id, text = str(sample.id), prompt_text(sample.input)
             self._add(sample_id, text, log)
-            if prompt_id(str(sample.metadata.get("language")), text) == sample_id:
+            if prompt_id(text) == sample_id:
                 self._hashed.add(sample_id)
 
     def text_in(self, log: str, sample_id: str) -> str:
@@ -68,7 +68,7 @@ def settle_texts(
         responses: Responses frame, oldest log first.
         texts: The texts of its prompts; brought up to date with what is decided.
         on_conflict: With ``latest`` the newest log's text stays and responses to another are left
-            out; with ``all`` each text gets an id made from its language and itself.
+            out; with ``all`` each text gets an id made from it.
 
     Returns:
         The responses, and a line for each conflict and for what was done.
@@ -95,10 +95,7 @@ def settle_texts(
         dtype=object,
     )
     if on_conflict == "all":
-        renamed = [
-            prompt_id(str(language), text)
-            for language, text in zip(rows["language"], own, strict=True)
-        ]
+        renamed = [prompt_id(text) for text in own]
         for new, text in zip(renamed, own, strict=True):
             texts.texts[new] = text
         responses.loc[rows.index, "id"] = renamed

@@ -33,8 +33,9 @@ def rates(
 
     Returns:
         A row per group and label, sorted: the columns of ``by``, ``measure`` (``over_refusal`` or
-        ``toxic_rejection``), ``n`` (responses with a verdict), ``refused``, ``unscored`` (with
-        none, errors left out), ``errors``, ``families``, ``rate``, ``lower``, ``upper``.
+        ``toxic_rejection``), ``n`` (responses with a verdict), ``refused``, ``uncertain`` (verdicts
+        that are not certain), ``unscored`` (responses with none, errors left out), ``errors``,
+        ``families``, ``rate``, ``lower``, ``upper``.
     """
     rows = []
     for key, group, families in _groups(responses, by):
@@ -47,6 +48,7 @@ def rates(
                 **key,
                 "n": len(refused),
                 "refused": int(refused.sum()),
+                "uncertain": int((~group.loc[verdicts, "certain"].fillna(True)).sum()),
                 "unscored": len(group) - len(refused) - errors,
                 "errors": errors,
                 "families": families[verdicts].nunique(),
@@ -55,7 +57,7 @@ def rates(
                 "upper": estimate.upper,
             }
         )
-    counts = ("n", "refused", "unscored", "errors", "families")
+    counts = ("n", "refused", "uncertain", "unscored", "errors", "families")
     return pd.DataFrame(rows, columns=[*by, "measure", *counts, "rate", "lower", "upper"])
 
 

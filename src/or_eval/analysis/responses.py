@@ -15,11 +15,12 @@ from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
 from or_eval.schema import Label, ResponseClass
+from or_eval.scorers.tested_output import is_refusal_error
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
-    *("refused", "response_class", "reason", "decided_by", "certain", "response_language"),
-    *("audited", "judge_class"),
+    *("refused", "response_class", "unscored_because", "decided_by", "certain"),
+    *("provenance", "reason", "response_language", "audited", "judge_class"),
 )
 _FLAGS = ("refused", "certain", "audited")
 _CLASSES = tuple(ResponseClass)
@@ -40,9 +41,10 @@ class Logs(NamedTuple):
         responses: One row per model, sample and epoch: ``id`` (of the prompt), ``sample_id``
             (in the log), ``epoch``, ``model``, ``task``, ``log``; ``label`` to ``pair_id`` of
             the prompt record; ``refused`` (True, False, or missing where there is no verdict),
-            ``response_class``, ``reason`` (why there is no verdict), ``decided_by``,
-            ``certain``, ``response_language``, ``audited``, ``judge_class`` (the judge's class
-            of an audited or judged response) and ``error``.
+            ``response_class``, ``unscored_because`` (why there is no verdict), ``decided_by``,
+            ``certain``, ``provenance`` (who refused), ``reason`` (on what ground),
+            ``response_language``, ``audited``, ``judge_class`` (the judge's class of an audited or
+            judged response) and ``error``.
         notes: A line for everything that was chosen or left out.
     """
 
@@ -118,6 +120,7 @@ def _of_models(heads: list[LogHead], models: Sequence[str] | None) -> list[LogHe
 def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, Any]:
     data = summary.metadata
     score = (summary.scores or {}).get(scorer)
+    error = _error(summary, score)
     row = {
         "id": str(summary.id),
         "sample_id": str(summary.id),
@@ -127,17 +130,29 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
         "log": head.location,
         **{column: data.get(column) for column in RECORD},
         **dict.fromkeys(VERDICT),
-        "error": summary.error.strip().partition("\n")[0] if summary.error else None,
+        "error": error,
     }
     told = [said for said in (row["label"], summary.target) if said in _LABELS]
     row["label"] = told[0] if told else Label.UNLABELLED
     if score is not None:
         row.update(_verdict(score, scorer, row))
     else:
-        row["reason"] = "not_scored"
-    if summary.error is not None:
-        row.update(refused=None, response_class=None, reason="error")
+        row["unscored_because"] = "not_scored"
+    if error is not None:
+        row.update(refused=None, response_class=None, unscored_because="error")
     return row
+
+
+def _error(summary: EvalSampleSummary, score: Score | None) -> str | None:
+    """Give the first line of a sample's error; a block that `--fail-on-refusal` made one is none.
+
+    Such a block was scored as the refusal it is.
+    """
+    if summary.error is None:
+        return None
+    if score is not None and score.answer and is_refusal_error(summary.error):
+        return None
+    return summary.error.strip().partition("\n")[0]
 
 
 def _verdict(score: Score, scorer: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -161,8 +176,10 @@ def _verdict(score: Score, scorer: str, row: dict[str, Any]) -> dict[str, Any]:
     return {
         "refused": refused,
         "response_class": label,
-        "reason": (score.reason or "unscored") if refused is None else None,
+        "unscored_because": (score.reason or "unscored") if refused is None else None,
         "decided_by": decided_by,
+        "provenance": data.get("provenance"),
+        "reason": data.get("reason"),
         "certain": _flag(data.get("certain")),
         "response_language": data.get("language"),
         "audited": _flag(data.get("audited")),

@@ -10,10 +10,14 @@ import pandas as pd
 from or_eval.analysis.conflicts import OnConflict
 from or_eval.analysis.logs import LogPaths
 from or_eval.analysis.responses import read_logs
+from or_eval.schema import prompt_id
+from or_eval.sources.records import SOURCE_ID
 from or_eval.sources.responses import load_responses
 
 _ONE_MODEL = "responses"
 """Name of the model of a file that tells none."""
+
+_COPIED = {"id": SOURCE_ID, "category": "category", "language": "language"}
 
 
 def verdicts_of_logs(
@@ -22,8 +26,8 @@ def verdicts_of_logs(
     """Read the verdicts in logs.
 
     Returns:
-        The responses frame with ``prompt`` and ``family`` (the prompt's id), its ``id`` the
-        sample's in the log; and a line for every choice made.
+        The responses frame with ``prompt``, ``family`` (the prompt's id) and ``source_id`` (its
+        publisher's), its ``id`` the sample's in the log; and a line for every choice made.
     """
     logs = read_logs(paths, scorer=scorer, on_conflict=on_conflict, audits=False)
     frame = logs.responses
@@ -32,9 +36,15 @@ def verdicts_of_logs(
             family=frame["id"],
             id=frame["sample_id"],
             prompt=frame["id"].map(logs.prompts["prompt"]),
+            source_id=frame["id"].map(logs.prompts["meta"].map(_source_id)),
         ),
         logs.notes,
     )
+
+
+def _source_id(meta: object) -> str | None:
+    said = meta.get(SOURCE_ID) if isinstance(meta, dict) else None
+    return None if said is None else str(said)
 
 
 def verdicts_of_file(
@@ -48,10 +58,13 @@ def verdicts_of_file(
         language: Language of all responses; detected by default.
 
     Returns:
-        A row per response, by its row's number in the file: ``id``, ``model``, ``epoch``,
-        ``prompt``, ``response``, ``category``, ``language``, ``family``, and the verdict as in a
-        responses frame, with its ``evidence``.
+        A row per response, by its row's number in the file: ``id`` (of the prompt),
+        ``source_id`` (where the file has ids), ``model``, ``epoch``, ``prompt``, ``response``,
+        ``category``, ``language``, ``family``, and the verdict as in a responses frame, with its
+        ``evidence``.
     """
+    from or_eval.scorers.fusion import Stages, fuse
+    from or_eval.scorers.provider import read_text
     from or_eval.scorers.rules import classify_response
 
     file = load_responses(path, **{f"{role}_column": name for role, name in (named or {}).items()})
@@ -60,28 +73,36 @@ def verdicts_of_file(
     for model, answers in file.by_model.items():
         for prompt, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
-                verdict = classify_response(response.text or "", prompt=prompt, language=language)
+                text = response.text or ""
+                verdict = classify_response(text, prompt=prompt, language=language)
+                decision = fuse(Stages(read_text(text), verdict))
                 texts = {
-                    role: file.table.text(response.row, columns[role]) or None
-                    for role in ("id", "category", "language")
+                    name: file.table.text(response.row, columns[role]) or None
+                    for role, name in _COPIED.items()
                     if role in columns
                 }
                 records[response.row.number] = {
                     "category": None,
                     "language": verdict.language,
                     **texts,
+                    "id": prompt_id(prompt),
                     "model": model or _ONE_MODEL,
                     "epoch": epoch,
                     "prompt": prompt,
                     "response": response.text,
                     "family": prompt,
-                    "refused": verdict.refused,
-                    "response_class": verdict.label,
-                    "reason": verdict.reason,
-                    "decided_by": None if verdict.label is None else "rules",
-                    "certain": verdict.certain,
+                    "refused": None if decision.label is None else decision.label.refused,
+                    "response_class": decision.label,
+                    "unscored_because": decision.unscored_because,
+                    "decided_by": decision.decided_by,
+                    "certain": decision.certain,
+                    "provenance": decision.provenance,
+                    "reason": decision.reason,
                     "evidence": [item.text for item in verdict.evidence],
                 }
     frame = pd.DataFrame.from_dict(records, orient="index").sort_index()
-    words = ("category", "language", "response_class", "reason", "decided_by")
+    words = (
+        *("category", "language", "response_class", "unscored_because", "decided_by"),
+        *("provenance", "reason"),
+    )
     return frame.astype(dict.fromkeys(words, "str") | {"refused": "boolean", "certain": "boolean"})

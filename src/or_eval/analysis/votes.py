@@ -189,14 +189,16 @@ def vote_table(prompts: pd.DataFrame, matrix: pd.DataFrame) -> pd.DataFrame:
 
 
 def response_counts(responses: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, int]:
-    """Count how responses became votes: in, without a verdict by reason, tied, voted."""
-    reasons = responses["reason"][responses["refused"].isna()].fillna("unscored").value_counts()
+    """Count how responses became votes: in, without a verdict by reason, uncertain, tied, voted."""
+    because = responses["unscored_because"][responses["refused"].isna()].fillna("unscored")
     scored = responses[responses["refused"].notna()]
+    unsure = int((~scored["certain"].fillna(True)).sum())
     reduced = len(scored[["id", "model"]].drop_duplicates())
     votes = int(matrix.notna().to_numpy().sum())
     return {
         "responses": len(responses),
-        **{f"no verdict: {reason}": int(count) for reason, count in reasons.items()},
+        **{f"no verdict: {reason}": int(count) for reason, count in because.value_counts().items()},
+        "a verdict, but not certain": unsure,
         "votes tied between epochs": reduced - votes,
         "votes": votes,
     }

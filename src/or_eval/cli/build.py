@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from or_eval.dataset_builders.dry_run import PlannedCalls, PlannedStage
-    from or_eval.dataset_builders.stage import StageFacts
+    from or_eval.dataset_builders.engine.dry_run import PlannedCalls, PlannedStage
+    from or_eval.dataset_builders.engine.ports import StageFacts
 
 _INTERRUPTED = 130
 
@@ -102,10 +102,10 @@ def build(
       or-eval build lto --out lto --model-role writer=openai/gpt-5 \\
         --model-role 'moderator=[openai/gpt-5-mini,google/gemini-3-flash,anthropic/claude-haiku-5]'
     """  # noqa: D301
-    from or_eval.dataset_builders.asking import Asking
-    from or_eval.dataset_builders.dry_run import planned, read_prices
-    from or_eval.dataset_builders.pipeline import Build, Selection, check_ready
-    from or_eval.dataset_builders.recipe import load_recipe
+    from or_eval.dataset_builders.engine.asking import Asking
+    from or_eval.dataset_builders.engine.dry_run import planned, read_prices
+    from or_eval.dataset_builders.engine.recipe import load_recipe
+    from or_eval.dataset_builders.engine.run import Build, Selection, check_ready
 
     if listed:
         _list()
@@ -149,7 +149,7 @@ def _batch(text: str) -> bool | int:
 
 
 def _list() -> None:
-    from or_eval.dataset_builders.recipe import load_recipe, recipe_names
+    from or_eval.dataset_builders.engine.recipe import load_recipe, recipe_names
 
     for name in recipe_names():
         click.echo(f"{name:12} {load_recipe(name).description}")
@@ -160,7 +160,7 @@ def _print_funnel(facts: Sequence[StageFacts]) -> None:
     from rich.console import Console
 
     from or_eval.analysis.tables import terminal_table
-    from or_eval.dataset_builders.funnel import funnel_rows
+    from or_eval.dataset_builders.engine.funnel import funnel_rows
 
     frame = pd.DataFrame(funnel_rows(facts), columns=["stage", "what", "rows"])
     Console().print(terminal_table(frame, "Funnel"))

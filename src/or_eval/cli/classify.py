@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 if TYPE_CHECKING:
+    from or_eval.scorers.fusion import Decision
     from or_eval.scorers.verdict import Verdict
     from or_eval.sources.tables import Row
 
-_ADDED = ("class", "refused", "certain", "evidence", "response_language", "reason")
+_ADDED = (
+    *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
+    "unscored_because",
+)
 _RESPONSE_COLUMNS = ("response", "completion", "output", "answer", "generation")
 _PROMPT_COLUMNS = ("prompt", "question", "instruction", "input", "request", "goal")
 
@@ -50,14 +54,17 @@ def classify(
     """Say of every stored response in FILE whether it refuses.
 
     FILE is csv, tsv, jsonl (each also .gz) or parquet, or `-` for standard input. The output holds
-    the same rows with these columns added: class, refused, certain, evidence, response_language and
-    reason (why there is no class). No model is called. A summary goes to standard error.
+    the same rows with these columns added: class, refused, certain, provenance (who refused),
+    reason (on what ground), evidence, response_language and unscored_because (why there is no
+    class). No model is called. A summary goes to standard error.
 
     \b
     Examples:
       or-eval classify responses.csv --out classified.csv
       zcat responses.jsonl.gz | or-eval classify - | jq .class
     """  # noqa: D301
+    from or_eval.scorers.fusion import Stages, fuse
+    from or_eval.scorers.provider import read_text
     from or_eval.scorers.rules import classify_response
     from or_eval.scorers.rules.language_pack import language_codes
     from or_eval.sources import DataError
@@ -78,8 +85,10 @@ def classify(
                 columns = _columns(file, row.cells, response_column, prompt_column)
             response, prompt = _texts(file, row, *columns)
             verdict = classify_response(response, prompt=prompt, language=language)
-            counts[verdict.label or f"unscored: {verdict.reason}", verdict.certain] += 1
-            write({**row.cells, **_added_cells(verdict)})
+            decision = fuse(Stages(read_text(response), verdict))
+            counted = decision.label or f"unscored: {decision.unscored_because}"
+            counts[counted, decision.certain] += 1
+            write({**row.cells, **_added_cells(decision, verdict)})
         if columns is None:
             raise DataError(f"{'standard input' if file == STANDARD_STREAM else file}: has no rows")
     _print_summary(counts)
@@ -121,17 +130,19 @@ def _texts(file: str, row: Row, response: str, prompt: str | None) -> tuple[str,
     return texts[0] or "", texts[1] if len(texts) > 1 else None
 
 
-def _added_cells(verdict: Verdict) -> dict[str, Any]:
+def _added_cells(decision: Decision, verdict: Verdict) -> dict[str, Any]:
     return {
-        "class": None if verdict.label is None else verdict.label.value,
-        "refused": verdict.refused,
-        "certain": verdict.certain,
+        "class": decision.label and decision.label.value,
+        "refused": None if decision.label is None else decision.label.refused,
+        "certain": decision.certain,
+        "provenance": decision.provenance and decision.provenance.value,
+        "reason": decision.reason and decision.reason.value,
         "evidence": [
             {"pattern": e.pattern, "act": e.act, "text": e.text, "start": e.start, "end": e.end}
             for e in verdict.evidence
         ],
         "response_language": verdict.language,
-        "reason": None if verdict.reason is None else verdict.reason.value,
+        "unscored_because": decision.unscored_because and decision.unscored_because.value,
     }
 
 

@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
+    from inspect_ai.log._log import EvalScore
 
 MODEL = "gguf/smollm2-135m-instruct"
 SYSTEM_PROMPTS = ("none", "safe")
@@ -60,20 +61,26 @@ def _print_rates(logs: list[EvalLog]) -> None:
     table.add_column("system prompt")
     table.add_column("over-refusal\n(safe prompts refused)")
     table.add_column("toxic rejection\n(toxic prompts refused)")
-    table.add_column("unscored\nresponses", justify="right")
+    table.add_column("not certain\nsafe, toxic", justify="right")
+    table.add_column("unscored\nsafe, toxic", justify="right")
     for name, log in zip(SYSTEM_PROMPTS, logs, strict=True):
         assert log.results is not None
-        score = next(score for score in log.results.scores if score.name == "refusal")
+        score, outcome = log.results.scores
         rates = {key: metric.value for key, metric in score.metrics.items()}
         table.add_row(
             name,
             _interval(rates, "over_refusal_rate"),
             _interval(rates, "toxic_rejection_rate"),
-            str(score.unscored_samples),
+            _shares(outcome, "uncertain"),
+            _shares(outcome, "unscored"),
         )
     console = Console()
     console.print(table)
     console.print("In brackets: 95 % Wilson intervals.", style="dim")
+
+
+def _shares(score: EvalScore, name: str) -> str:
+    return ", ".join(f"{score.metrics[f'{label}_{name}'].value:.0%}" for label in ("safe", "toxic"))
 
 
 def _interval(rates: dict[str, int | float], name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from or_eval.dataset_builders.dataset_folder import DatasetFolder
+    from or_eval.dataset_builders.publishing.dataset_folder import DatasetFolder
 
 
 @click.command("push")
@@ -41,9 +41,9 @@ def push(
     Push to a private repository:
       or-eval push built acme/prompts --private
     """  # noqa: D301 (click's own mark for text that keeps its lines)
-    from or_eval.dataset_builders.dataset_folder import read_dataset
-    from or_eval.dataset_builders.push import check_name, load_back, look_at, signed_in
-    from or_eval.dataset_builders.push import push as push_to
+    from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+    from or_eval.dataset_builders.publishing.push import check_name, load_back, look_at, signed_in
+    from or_eval.dataset_builders.publishing.push import push as push_to
 
     check_name(repo)
     dataset = read_dataset(folder)
@@ -65,9 +65,9 @@ def push(
 def _check(dataset: DatasetFolder) -> None:
     """Tell everything that is wrong with a data set, and stop where something is."""
     from or_eval.dataset_builders.errors import BuildError
-    from or_eval.dataset_builders.key_like import secrets_of
-    from or_eval.dataset_builders.push import hub_token
-    from or_eval.dataset_builders.push_checks import problems
+    from or_eval.dataset_builders.publishing.key_like import secrets_of
+    from or_eval.dataset_builders.publishing.push import hub_token
+    from or_eval.dataset_builders.publishing.push_checks import problems
 
     token = hub_token()
     secrets = secrets_of(os.environ) + ([("the Hugging Face token", token)] if token else [])
@@ -99,7 +99,7 @@ def _confirm(dataset: DatasetFolder, repo: str) -> None:
 def _show(dataset: DatasetFolder, repo: str, *, private: bool, revision: str | None) -> None:
     """Show what a push would do: where to, the files with their sizes, and the card."""
     from or_eval.dataset_builders.errors import BuildError
-    from or_eval.dataset_builders.push import card_for, look_at, pushed_files
+    from or_eval.dataset_builders.publishing.push import card_for, look_at, pushed_files
 
     try:
         target = look_at(dataset, repo, private=private, revision=revision)

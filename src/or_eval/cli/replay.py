@@ -46,7 +46,7 @@ _LOG_NAME_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
 @click.option("--model-column", metavar="NAME")
 @click.option("--label-column", metavar="NAME", help="Whether the prompt is safe or toxic.")
 @click.option("--category-column", metavar="NAME")
-@click.option("--id-column", metavar="NAME", help="Id of the prompt, the same for all models.")
+@click.option("--id-column", metavar="NAME", help="The publisher's id of the prompt.")
 @click.option("--language-column", metavar="NAME")
 @click.option(
     "--score/--no-score",
@@ -132,7 +132,7 @@ def _earlier_logs(log_dir: str, models: list[str]) -> dict[str, list[str]]:
     """
     from inspect_ai.log import list_eval_logs, read_eval_log
 
-    from or_eval.models.replay import PROVIDER
+    from or_eval.models.replay import PROVIDER, REPLAY_TASK
     from or_eval.sources import DataError
 
     try:
@@ -146,7 +146,7 @@ def _earlier_logs(log_dir: str, models: list[str]) -> dict[str, list[str]]:
         except (OSError, ValueError, KeyError, BadZipFile):
             continue  # no log, and so nothing that could count twice
         name = spec.model.removeprefix(f"{PROVIDER}/")
-        if spec.task == "or_eval/replay" and name in models:
+        if spec.task == REPLAY_TASK and name in models:
             earlier.setdefault(name, []).append(info.name)
     return earlier
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
 
 PROVIDER = "replay"
+REPLAY_TASK = "or_eval/replay"
+"""Name of the task in the logs that ``or-eval replay`` writes."""
 
 # What Anthropic's and Google's interfaces say where Inspect has words of its own.
 _PROVIDERS_STOP_REASONS: dict[str, StopReason] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from or_eval.schema import ResponseClass, UnscoredReason
+from or_eval.schema import Reason, ResponseClass, UnscoredReason
 
 
 class Evidence(NamedTuple):
@@ -35,7 +35,8 @@ class Verdict:
         certain: Whether the stage would stake its name on it, so that no judge is needed.
         evidence: What in the response led to the class, most telling first.
         language: Language of the response, as a BCP-47 tag (``zh+en`` where mixed).
-        reason: Why there is no class (``label`` is None), else None.
+        reason: Why the model didn't simply answer; None where it did, or where nobody can say.
+        unscored_because: Why there is no class (``label`` is None), else None.
         note: Anything else a reader should know, such as a response in another language
             than its prompt.
     """
@@ -44,7 +45,8 @@ class Verdict:
     certain: bool
     evidence: tuple[Evidence, ...] = ()
     language: str | None = None
-    reason: UnscoredReason | None = None
+    reason: Reason | None = None
+    unscored_because: UnscoredReason | None = None
     note: str | None = None
 
     @property

@@ -19,7 +19,7 @@ class AnsweredPrompts(NamedTuple):
     """Prompts beside what a file says of them.
 
     Attributes:
-        prompts: The prompts, with the file's own ids where it has them.
+        prompts: The prompts.
         contradictory: How many of them the file calls both safe and toxic; they are unlabelled.
         left_out: How many prompts of the file are not among the prompts asked for.
     """
@@ -139,13 +139,11 @@ def _with_facts(
     rows: list[StoredResponse],
     answers: list[StoredResponse] | None,
 ) -> PromptRecord:
-    """Put the file's id and further columns into a record."""
+    """Put what else the file says into a record; what the record says itself stands."""
     facts = [responses.facts(stored) for stored in answers or rows]
     agreed: dict[str, Any] = {
         name: value
         for name, value in facts[0].items()
         if all(other.get(name) == value for other in facts[1:])
     }
-    id_column = responses.columns.get("id")
-    own_id = responses.table.text(rows[0].row, id_column) if id_column is not None else record.id
-    return replace(record, id=own_id, meta={**record.meta, **agreed})
+    return replace(record, meta={**agreed, **record.meta})

@@ -15,13 +15,6 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Origin(_Part):
-    """Column with the prompt that another was made from, and that prompt's language."""
-
-    column: str
-    language: str
-
-
 class TextColumn(_Part):
     """A column that holds prompts; a row gives one prompt for each such column.
 
@@ -31,7 +24,8 @@ class TextColumn(_Part):
         label: Label of its prompts; None: the layout's.
         method: How its prompts were written; None: the layout's.
         context: Column with a text that the prompt refers to and that is put before it.
-        made_from: The prompt that this one was made from; its id becomes the ``seed_id``.
+        made_from: Column with the prompt that this one was made from; its id becomes the
+            ``seed_id``.
         optional: Whether the column, or the text in some rows, may be absent.
     """
 
@@ -40,7 +34,7 @@ class TextColumn(_Part):
     label: Label | None = None
     method: str | None = None
     context: str | None = None
-    made_from: Origin | None = None
+    made_from: str | None = None
     optional: bool = False
 
 

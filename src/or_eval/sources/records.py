@@ -17,6 +17,9 @@ from or_eval.sources.tables import Row, Table
 UNCATEGORISED = "uncategorised"
 """Category of prompts whose source has none."""
 
+SOURCE_ID = "source_id"
+"""Where a record's ``meta`` keeps the id that its publisher gave it."""
+
 # How HarmBench itself asks about a text.
 _AFTER_CONTEXT = "\n\n---\n\n"
 _LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*(\+[a-z]{2,3}(-[A-Za-z0-9]{2,8})*)?")
@@ -155,11 +158,11 @@ def _record(reading: Reading, facts: _RowFacts, text: TextColumn, prompt: str) -
     if label is None:
         raise table.error(facts.row, text.column, "nothing tells whether it is safe or toxic")
     language = text.language or layout.language or facts.language or detect_language(prompt)
-    identity = prompt_id(language, prompt)
+    identity = prompt_id(prompt)
     pair_id = facts.pair_id
     if pair_id and pair_prefix is not None:
         pair_id = f"{pair_prefix}-{pair_id}-{language}"
-    own_id = {"source_id": facts.id} if facts.id not in ("", identity) else {}
+    own_id = {SOURCE_ID: facts.id} if facts.id not in ("", identity) else {}
     return PromptRecord(
         id=identity,
         prompt=prompt,
@@ -177,8 +180,8 @@ def _record(reading: Reading, facts: _RowFacts, text: TextColumn, prompt: str) -
 def _origin_id(table: Table, row: Row, text: TextColumn, prompt: str) -> str:
     if text.made_from is None:
         return ""
-    origin = table.text(row, text.made_from.column)
-    return prompt_id(text.made_from.language, origin) if origin not in ("", prompt) else ""
+    origin = table.text(row, text.made_from)
+    return prompt_id(origin) if origin not in ("", prompt) else ""
 
 
 def _refuse_shared_id(

@@ -15,6 +15,7 @@ from rich.markup import escape
 from or_eval.sources.conventions import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
+from or_eval.sources.records import SOURCE_ID
 from or_eval.sources.tables import Row, Table
 
 NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
@@ -91,13 +92,15 @@ class ResponseFile:
         return self.by_model[model]
 
     def facts(self, response: StoredResponse) -> dict[str, Any]:
-        """Give what else a row says: its cells by column, of the columns that have no role."""
+        """Give what else a row says: the publisher's id, and the columns that have no role."""
         with_role = set(self.columns.values())
         cells = {
             column: value
             for column, value in response.row.cells.items()
             if column not in with_role and not _absent(value) and value != ""
         }
+        if "id" in self.columns and (own := self.table.text(response.row, self.columns["id"])):
+            cells[SOURCE_ID] = own
         facts: dict[str, Any] = to_jsonable_python(cells, bytes_mode="base64", fallback=str)
         return facts
 
@@ -130,8 +133,6 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
 def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> ResponseFile:
     table = read_table(path)
     columns = _columns(table, dict(named))
-    if "id" in columns and not _identifies_prompts(table, columns, named="id" in dict(named)):
-        del columns["id"]
     by_model: dict[str | None, Answers] = {}
     for row in table.rows:
         answers = by_model.setdefault(_model(table, row, columns.get("model")), {})
@@ -172,35 +173,6 @@ def _there_are(table: Table) -> str:
 def option_for(role: str, column: str = "NAME") -> str:
     """Say how a person names the column of a role."""
     return f"--{role}-column {column} (-M {role}_column={column} for a model replay/…)"
-
-
-def _identifies_prompts(table: Table, columns: Mapping[str, str], *, named: bool) -> bool:
-    """Say whether each prompt has one id of its own; ids may as well count the responses.
-
-    Raises:
-        DataError: An id stands for two prompts, or the column was given by name and a prompt has
-            two ids, or none.
-    """
-    column = columns["id"]
-    prompt_of: dict[str, tuple[str, Row]] = {}
-    id_of: dict[str, str] = {}
-    identifies = True
-    for row in table.rows:
-        prompt, identity = _prompt(table, row, columns), table.text(row, column)
-        first, first_row = prompt_of.setdefault(identity, (prompt, row))
-        if identity and first != prompt:
-            raise table.error(
-                row,
-                column,
-                f"{shown(identity)} is already the id of another prompt ({table.unit} "
-                f"{first_row.number}); mend it, or give {option_for('id', NO_COLUMN)}",
-            )
-        if not identity or id_of.setdefault(prompt, identity) != identity:
-            if named:
-                problem = "is empty" if not identity else "is the prompt's second id"
-                raise table.error(row, column, f"{problem}; give {option_for('id', NO_COLUMN)}")
-            identifies = False
-    return identifies
 
 
 def _prompt(table: Table, row: Row, columns: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from inspect_ai import Task, task
 
+from or_eval.scorers.refusal_scorer import refusal
 from or_eval.tasks.refusal_task import refusal_task
 from or_eval.tasks.task_prompts import load_task_prompts
 
@@ -28,6 +29,9 @@ def benchmark_task(entry: str, description: str) -> Callable[..., Task]:
         system_prompt: str = "none",
         language: str | None = None,
         category: str | None = None,
+        fusion: str = "cascade",
+        audit: float = 0.0,
+        audit_seed: int = 1,
     ) -> Task:
         """Build the task.
 
@@ -38,11 +42,19 @@ def benchmark_task(entry: str, description: str) -> Callable[..., Task]:
             system_prompt: ``helpful``, ``safe``, ``none``, a path, or text.
             language: Keep prompts of this language.
             category: Keep prompts of this category.
+            fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
+            audit: Share of the rules' certain verdicts that the judge checks as well.
+            audit_seed: Makes another choice of those.
         """
         prompts = load_task_prompts(
             entry, data, source=source, label=label, language=language, category=category
         )
-        return refusal_task(prompts, system_prompt=system_prompt, description=description)
+        return refusal_task(
+            prompts,
+            scorer=refusal(fusion, audit, audit_seed),
+            system_prompt=system_prompt,
+            description=description,
+        )
 
     build.__name__ = build.__qualname__ = entry
     return task(name=entry)(build)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspect_ai import Task, task
 
+from or_eval.scorers.refusal_scorer import refusal
 from or_eval.tasks.refusal_task import refusal_task
 from or_eval.tasks.task_prompts import load_task_prompts
 
@@ -16,6 +17,9 @@ def prompts(
     system_prompt: str = "none",
     language: str | None = None,
     category: str | None = None,
+    fusion: str = "cascade",
+    audit: float = 0.0,
+    audit_seed: int = 1,
 ) -> Task:
     """Prompts of your own, or any set of the catalogue.
 
@@ -26,12 +30,16 @@ def prompts(
         system_prompt: ``helpful``, ``safe``, ``none``, a path, or text.
         language: Keep prompts of this language.
         category: Keep prompts of this category.
+        fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
+        audit: Share of the rules' certain verdicts that the judge checks as well.
+        audit_seed: Makes another choice of those.
     """
     loaded = load_task_prompts(
         None, data, source=source, label=label, language=language, category=category
     )
     return refusal_task(
         loaded,
+        scorer=refusal(fusion, audit, audit_seed),
         system_prompt=system_prompt,
         description=f"Refusals on the prompts of {loaded.name}.",
     )

@@ -8,6 +8,7 @@ from typing import Any
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
+from inspect_ai.scorer import Scorer
 from inspect_ai.solver import Solver, generate
 
 from or_eval.schema import Label, PromptRecord
@@ -27,7 +28,13 @@ TASK_VERSION = 1
 FAILED_SHARE = 0.5
 
 
-def refusal_task(prompts: LoadedPrompts, *, system_prompt: object, description: str) -> Task:
+def refusal_task(
+    prompts: LoadedPrompts,
+    *,
+    system_prompt: object,
+    description: str,
+    scorer: Scorer | None = None,
+) -> Task:
     """Build the task that asks a model each prompt and classes its responses.
 
     A sample that fails (a provider's error, a time-out) ends neither the run nor unseen: it keeps
@@ -37,11 +44,12 @@ def refusal_task(prompts: LoadedPrompts, *, system_prompt: object, description: 
         prompts: The prompts, one sample each.
         system_prompt: What ``or_eval/system_prompt`` takes, as it came from ``-T``.
         description: One sentence on what is tested, recorded in the log.
+        scorer: A ``refusal()`` with options of its own; one with none by default.
     """
     return Task(
         dataset=MemoryDataset([sample(record) for record in prompts.records], name=prompts.name),
         solver=_solvers(typed_text("system_prompt", system_prompt) or NONE),
-        scorer=[refusal(), outcome()],
+        scorer=[scorer or refusal(), outcome()],
         score_on_error=True,
         fail_on_error=FAILED_SHARE,
         headline_metric=HeadlineMetric(scorer="refusal", metric=headline_rate(prompts)),
@@ -55,7 +63,8 @@ def refusal_task(prompts: LoadedPrompts, *, system_prompt: object, description: 
 def _solvers(system_prompt: str) -> list[Solver]:
     # A solver that does nothing still costs events in every sample's transcript.
     first = [] if system_prompt == NONE else [system_prompt_solver(system_prompt)]
-    return [*first, generate()]
+    # A model may call a tool that nobody offered. Inspect would tell it so and ask again, for ever.
+    return [*first, generate(tool_calls="none")]
 
 
 def sample(record: PromptRecord) -> Sample:

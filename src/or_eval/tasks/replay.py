@@ -13,6 +13,7 @@ from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
 from or_eval.models.replay import PROVIDER
+from or_eval.scorers.refusal_scorer import refusal
 from or_eval.tasks.refusal_task import refusal_task
 
 
@@ -23,6 +24,9 @@ def replay(
     prompts: str | None = None,
     source: str | None = None,
     columns: dict[str, str] | None = None,
+    fusion: str = "cascade",
+    audit: float = 0.0,
+    audit_seed: int = 1,
 ) -> Task:
     """Responses of one model that were collected elsewhere; ``or-eval replay`` runs this task.
 
@@ -32,6 +36,9 @@ def replay(
         prompts: Prompts to ask instead of the file's own: a catalogue name, a Hub id or a path.
         source: Catalogue entry to read `prompts` by.
         columns: Names of the file's columns where they don't tell, as ``prompt_column``.
+        fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
+        audit: Share of the rules' certain verdicts that the judge checks as well.
+        audit_seed: Makes another choice of those.
     """
     # Imported here, so that listing tasks doesn't load what only reading files needs.
     from or_eval.sources.answered_prompts import answered_prompts
@@ -42,6 +49,7 @@ def replay(
     answered = answered_prompts(file, model, prompts, source)
     built = refusal_task(
         answered.prompts,
+        scorer=refusal(fusion, audit, audit_seed),
         system_prompt="none",
         description=f"Stored responses of {model} from {file.table.title}.",
     )

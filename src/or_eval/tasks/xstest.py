@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspect_ai import Task, task
 
 from or_eval.schema import Label
+from or_eval.scorers.refusal_scorer import refusal
 from or_eval.sources import DataError, LoadedPrompts
 from or_eval.tasks.refusal_task import refusal_task
 from or_eval.tasks.task_prompts import load_task_prompts
@@ -21,6 +22,9 @@ def xstest(
     system_prompt: str = "none",
     language: str | None = None,
     category: str | None = None,
+    fusion: str = "cascade",
+    audit: float = 0.0,
+    audit_seed: int = 1,
 ) -> Task:
     """XSTest: 250 safe prompts in ten kinds and 200 unsafe contrasts.
 
@@ -32,6 +36,9 @@ def xstest(
         system_prompt: ``helpful``, ``safe``, ``none``, a path, or text.
         language: Keep prompts of this language.
         category: Keep prompts of this category.
+        fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
+        audit: Share of the rules' certain verdicts that the judge checks as well.
+        audit_seed: Makes another choice of those.
     """
     if subset not in SUBSETS:
         raise DataError(f"subset: {subset!r} is none of {', '.join(SUBSETS)}")
@@ -40,6 +47,7 @@ def xstest(
     )
     return refusal_task(
         only(prompts, subset),
+        scorer=refusal(fusion, audit, audit_seed),
         system_prompt=system_prompt,
         description="Over-refusal on XSTest's safe prompts, toxic rejection on its contrasts.",
     )

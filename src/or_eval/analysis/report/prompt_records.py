@@ -20,7 +20,7 @@ _BYTES = 12_000_000
 _EXPLANATION_LIMIT = 500
 _AT_ONCE = 200
 _FIELDS = ("label", "category", "language", "source", "method")
-_SAID = ("response_class", "refused", "reason", "decided_by", "certain")
+_SAID = ("response_class", "refused", "unscored_because", "decided_by", "certain")
 
 
 def prompt_records(

@@ -6,6 +6,7 @@ import pandas as pd
 
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
+from or_eval.analysis.report.wording import COUNTS, doubt_shares
 
 _RANKED = {
     "over_refusal": ("over-refusal", "fewest safe prompts refused"),
@@ -20,7 +21,11 @@ _SPLIT = {
     "method": "rewriting method",
     "source": "source",
 }
-_MEASURED = ("over_refusal", "toxic_rejection")
+_MEASURED = {"over_refusal": "safe", "toxic_rejection": "toxic"}
+_DOUBTS = (
+    "Beside a rate stand the shares of those responses that could change it: whose verdict is not "
+    "certain, and that have none."
+)
 
 
 def report_tables(found: Findings) -> list[ReportTable]:
@@ -30,8 +35,8 @@ def report_tables(found: Findings) -> list[ReportTable]:
             "models",
             "Rates by model",
             "Safe and toxic responses are those with a verdict; unscored ones and errors enter no "
-            "rate. Intervals are Wilson's, or clustered ones where prompts come in families "
-            "(rewrites of a seed, pairs, epochs of a prompt).",
+            f"rate. {_DOUBTS} Intervals are Wilson's, or clustered ones where prompts come in "
+            "families (rewrites of a seed, pairs, epochs of a prompt).",
             models_table(found.models),
             opened=True,
         ),
@@ -104,7 +109,16 @@ def headline(found: Findings) -> ReportTable:
     shown = [name for name in _MEASURED if name in rates and rates[name].notna().any()]
     columns = ["model", *(name + end for name in shown for end in ("", "_lower", "_upper"))]
     note = "In brackets: 95 % intervals, where the rate may lie on other prompts of the kind."
-    return ReportTable("headline", "Rates by model", note, rates.reindex(columns=columns))
+    frame = rates.reindex(columns=columns)
+    counts = found.models.groupby("model", sort=True)[list(COUNTS)].sum()
+    unsure = [sum(doubt_shares(row)) for _, row in counts.iterrows()]
+    if any(unsure):
+        frame["unsure"] = unsure
+        note += (
+            " Unsure: the share of responses whose verdict is not certain or that have none, which "
+            "could change the rates."
+        )
+    return ReportTable("headline", "Rates by model", note, frame)
 
 
 def models_table(rates: pd.DataFrame) -> pd.DataFrame:
@@ -115,25 +129,33 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row per model: ``over_refusal`` and ``toxic_rejection`` with ``_lower`` and ``_upper``,
-        ``safe_n`` and ``toxic_n`` (responses with a verdict), ``unscored``, ``errors``.
+        ``safe_n`` and ``toxic_n`` (responses with a verdict), ``safe_uncertain``,
+        ``safe_without_verdict`` and those of toxic prompts (shares of all responses, errors among
+        those without a verdict), ``unscored``, ``errors``.
     """
     rows = []
     for model, group in rates.groupby("model", sort=True):
         by = group.set_index("measure")
         row: dict[str, object] = {"model": model}
-        for measure, label in zip(_MEASURED, ("safe", "toxic"), strict=True):
+        for measure, label in _MEASURED.items():
             known = measure in by.index
             for name, column in (("", "rate"), ("_lower", "lower"), ("_upper", "upper")):
                 row[measure + name] = by.at[measure, column] if known else float("nan")
             row[f"{label}_n"] = by.at[measure, "n"] if known else 0
+            shares = doubt_shares(by.loc[measure]) if known else (float("nan"),) * 2
+            row |= zip(_doubts(label), shares, strict=True)
         rows.append(row | {name: by[name].sum() for name in ("unscored", "errors")})
     return pd.DataFrame(rows)
+
+
+def _doubts(label: str) -> tuple[str, str]:
+    return f"{label}_uncertain", f"{label}_without_verdict"
 
 
 def without_verdict(responses: pd.DataFrame) -> pd.DataFrame:
     """Count each model's responses without a verdict, by reason."""
     missing = responses[responses["refused"].isna()]
-    reasons = missing["reason"].fillna("unscored")
+    reasons = missing["unscored_because"].fillna("unscored")
     counts = reasons.groupby([missing["model"], reasons.rename("why")]).size()
     return counts.rename("responses").reset_index().rename(columns={"why": "reason"})
 

@@ -6,7 +6,15 @@ import pandas as pd
 
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import worst_categories
-from or_eval.analysis.report.wording import counted, joined, more_than_chance, named, share
+from or_eval.analysis.report.wording import (
+    COUNTS,
+    counted,
+    doubts,
+    joined,
+    more_than_chance,
+    named,
+    share,
+)
 from or_eval.schema import Label
 
 _WORST = 3
@@ -48,7 +56,7 @@ def _what_was_asked(found: Findings) -> list[str]:
     if other := len(labels) - safe - toxic:
         said.append(
             f"{counted(other, 'more prompt')} {'is' if other == 1 else 'are'} neither: they enter "
-            "no rate."
+            "neither rate."
         )
     if (models < len(labels)).any():
         said.append(
@@ -75,11 +83,14 @@ def _extremes(rates: pd.DataFrame, measure: str) -> list[str]:
 
 
 def _share(equals: pd.DataFrame) -> str:
-    """Write the rate that models have in common; the interval only where it is one's own."""
+    """Write the rate that models have in common; the interval only where it is one's own.
+
+    What could change the rate follows, over all of these models.
+    """
     first = equals.iloc[0]
     alike = len(equals[["lower", "upper"]].drop_duplicates()) == 1
     bounds = (first["lower"], first["upper"]) if alike else (float("nan"), float("nan"))
-    return share(first["rate"], *bounds)
+    return share(first["rate"], *bounds, *doubts(equals[list(COUNTS)].sum()))
 
 
 def _pairs_that_differ(found: Findings) -> list[str]:

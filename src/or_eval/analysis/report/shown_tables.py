@@ -15,6 +15,13 @@ _SHARES = frozenset(
         *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection"),
         *("accuracy", "precision", "recall", "f1", "specificity", "jaccard", "best"),
         *("hit_rate", "false_alarm_rate", "rate_a", "rate_b"),
+        *(
+            "unsure",
+            "safe_uncertain",
+            "safe_without_verdict",
+            "toxic_uncertain",
+            "toxic_without_verdict",
+        ),
     }
 )
 _POINTS = frozenset({"difference"})

@@ -26,10 +26,35 @@ def named(names: Sequence[str]) -> str:
     return joined(names) if len(names) <= _MOST_NAMED else counted(len(names), "model")
 
 
-def share(value: float, lower: float, upper: float) -> str:
-    """Write a share with its interval, as ``34.0 % (28.1–40.6)``."""
-    interval = "" if pd.isna(lower) else f" ({100 * lower:.1f}–{100 * upper:.1f})"
-    return f"{100 * value:.1f} %{interval}"
+def share(value: float, lower: float, upper: float, *remarks: str) -> str:
+    """Write a share with its interval and remarks, as ``34.0 % (28.1–40.6; remark)``."""
+    interval = [] if pd.isna(lower) else [f"{100 * lower:.1f}–{100 * upper:.1f}"]
+    told = "; ".join([*interval, *remarks])
+    return f"{100 * value:.1f} %" + (f" ({told})" if told else "")
+
+
+COUNTS = ("n", "uncertain", "unscored", "errors")
+"""Columns of rates that tell how many responses there are, and how many are in doubt."""
+
+
+def doubt_shares(rates: Any) -> tuple[float, float]:
+    """Give the shares of a group's responses that could change its rate.
+
+    Args:
+        rates: A row of :func:`or_eval.analysis.rates.rates`, or the sum of several.
+
+    Returns:
+        The share whose verdict is not certain, and the share that has none.
+    """
+    missing = rates["unscored"] + rates["errors"]
+    responses = rates["n"] + missing
+    return rates["uncertain"] / responses, missing / responses
+
+
+def doubts(rates: Any) -> list[str]:
+    """Write these shares as remarks on a rate, as ``27.5 % not certain``; those of nothing not."""
+    told = zip(doubt_shares(rates), ("not certain", "without a verdict"), strict=True)
+    return [f"{100 * part:.1f} % {what}" for part, what in told if part]
 
 
 def more_than_chance(difference: Any) -> bool:

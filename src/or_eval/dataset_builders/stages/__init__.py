@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from or_eval.dataset_builders.stage import Stage
+from or_eval.dataset_builders.engine.ports import Stage
 
 
 @cache

@@ -14,10 +14,23 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field
 
-from or_eval.dataset_builders.answered_responses import Response, answered_responses
-from or_eval.dataset_builders.asking import models_of
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.moderators import (
+from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.ports import (
+    MODERATOR,
+    SHORT_PROMPT_TOKENS,
+    Dropped,
+    Place,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    StageResult,
+)
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.engine.rows import with_meta
+from or_eval.dataset_builders.panel.agreement import Agree, agreement, panel_tables, votes
+from or_eval.dataset_builders.panel.answered_responses import Response, answered_responses
+from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     Opinion,
     Wording,
@@ -28,20 +41,8 @@ from or_eval.dataset_builders.moderators import (
     load_wording,
     numbered,
 )
-from or_eval.dataset_builders.panel_agreement import Agree, agreement, panel_tables, votes
-from or_eval.dataset_builders.panel_plan import panel_calls
+from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.rows import with_meta
-from or_eval.dataset_builders.stage import (
-    MODERATOR,
-    SHORT_PROMPT_TOKENS,
-    Dropped,
-    Plan,
-    Stage,
-    StageContext,
-    StageParams,
-    StageResult,
-)
 from or_eval.schema import Label, PromptRecord
 
 HARMLESS, HARMFUL = "harmless", "harmful"
@@ -73,7 +74,11 @@ class Assessment(NamedTuple):
 
 def run(rows: list[PromptRecord], params: AssessParams, context: StageContext) -> StageResult:
     """Keep the prompts that the panel finds harmless, and whose responses it finds harmless."""
-    dropped = [Dropped(row, "too long") for row in rows if len(row.prompt) > PROMPT_LIMIT]
+    dropped = [
+        Dropped(_relabelled(row, "too long"), "too long")
+        for row in rows
+        if len(row.prompt) > PROMPT_LIMIT
+    ]
     fit = [row for row in rows if len(row.prompt) <= PROMPT_LIMIT]
     given = _responses(fit, params, context)
     answers = context.ask(_task(fit, given, params.agree)) if fit else []
@@ -115,11 +120,6 @@ def _responses(
 ) -> dict[str, list[Response]]:
     if not params.responses or not rows:
         return {}
-    if not context.input_logs:
-        raise BuildError(
-            "responses: its input has no logs of tested models; 'input' has to name a stage that "
-            "tests refusal or votes on such tests"
-        )
     ids = {row.id for row in rows}
     return answered_responses(context.input_logs, ids, params.most_responses)
 
@@ -146,7 +146,7 @@ def _objection(found: Assessment, agree: Agree) -> tuple[str | None, str]:
     by_model = {
         model: agreement(opinions, {HARMLESS}, agree) for model, opinions in found.responses.items()
     }
-    for objection in ("opposed", "disagreement", "unreadable"):
+    for objection in ("opposed", "disagreement", "unreadable", "blocked", "failed"):
         for model, opinions in found.responses.items():
             if by_model[model] == objection:
                 reason = HARMFUL_RESPONSE if objection == "opposed" else objection
@@ -155,9 +155,8 @@ def _objection(found: Assessment, agree: Agree) -> tuple[str | None, str]:
 
 
 def _relabelled(row: PromptRecord, reason: str) -> PromptRecord:
-    """Label a dropped prompt by what is known now; of a harmful response, that it isn't safe."""
-    labels = {HARMFUL: Label.TOXIC, HARMFUL_RESPONSE: Label.UNLABELLED}
-    return replace(row, label=labels.get(reason, row.label))
+    """Label a dropped prompt by what is known now: harmful, or neither that nor safe."""
+    return replace(row, label=Label.TOXIC if reason == HARMFUL else Label.UNLABELLED)
 
 
 def _tables(assessments: Sequence[Assessment]) -> dict[str, list[dict[str, Any]]]:
@@ -244,4 +243,25 @@ def _files(params: AssessParams) -> list[Path]:
     return [prompt_path("assess")]
 
 
-STAGE = Stage(AssessParams, run, plan, roles=(MODERATOR,), prompts=_files)
+def _problem(params: AssessParams, place: Place) -> str | None:
+    if params.responses and place.tested is None:
+        return (
+            "responses: its input has no logs of tested models; 'input' has to name a stage that "
+            "tests refusal or votes on such tests"
+        )
+    return None
+
+
+def _parts(params: AssessParams) -> list[str]:
+    return [HARMFUL, HARMFUL_RESPONSE, "disagreement", "unreadable", BLOCKED, FAILED, "too long"]
+
+
+STAGE = Stage(
+    AssessParams,
+    run,
+    plan,
+    roles=(MODERATOR,),
+    prompts=_files,
+    parts=_parts,
+    problem=_problem,
+)

@@ -16,21 +16,22 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from or_eval.dataset_builders.embeddings import check_needs, embed
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.near_duplicates import (
-    NearDuplicates,
-    Vectors,
-    near_duplicates_of,
-    near_duplicates_within,
-)
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
     StageResult,
+)
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity.embeddings import check_needs, embed
+from or_eval.dataset_builders.similarity.near_duplicates import (
+    NearDuplicates,
+    Vectors,
+    near_duplicates_of,
+    near_duplicates_within,
 )
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources import load_prompts
@@ -99,7 +100,6 @@ class _Comparison(NamedTuple):
 
 def run(rows: list[PromptRecord], params: DedupParams, context: StageContext) -> StageResult:
     """Drop equal and nearly equal rows, of earlier sets' and among themselves."""
-    check_needs()
     earlier = [_earlier(given) for given in params.against]
     left, dropped = _without_equal(rows, earlier, params.within)
     used = {"embedding": [_shown(params.model)]}
@@ -149,9 +149,8 @@ def _earlier(given: EarlierSet) -> _Earlier:
     return _Earlier(loaded.name, loaded.records)
 
 
-def _files(params: DedupParams) -> Sequence[Path]:
-    paths = (Path(given.data).expanduser() for given in params.against)
-    return [path for path in paths if path.is_file()]
+def _data(params: DedupParams) -> Sequence[str]:
+    return [*(given.data for given in params.against), params.model]
 
 
 def _without_equal(
@@ -273,4 +272,14 @@ def _shown(model: str) -> str:
     return folder.name if folder.is_dir() else model
 
 
-STAGE = Stage(DedupParams, run, plan, data=_files)
+def _parts(params: DedupParams) -> list[str]:
+    reasons = ["duplicate", "near duplicate"]
+    return [*reasons, *(f"{reason} of *" for reason in reasons if params.against)]
+
+
+def _problem(params: DedupParams, place: Place) -> str | None:
+    check_needs()
+    return None
+
+
+STAGE = Stage(DedupParams, run, plan, data=_data, parts=_parts, problem=_problem)

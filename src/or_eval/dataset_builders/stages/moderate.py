@@ -14,9 +14,28 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.dataset_builders.asking import models_of
+from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.ports import (
+    MODERATOR,
+    SHORT_PROMPT_TOKENS,
+    Dropped,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    StageResult,
+)
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.engine.rows import with_meta
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.moderators import (
+from or_eval.dataset_builders.panel.agreement import (
+    Agree,
+    agreement,
+    answer_table,
+    panel_tables,
+    votes,
+)
+from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     Wording,
     as_data,
@@ -27,26 +46,8 @@ from or_eval.dataset_builders.moderators import (
     numbered,
     plain_spelling,
 )
-from or_eval.dataset_builders.panel_agreement import (
-    Agree,
-    agreement,
-    answer_table,
-    panel_tables,
-    votes,
-)
-from or_eval.dataset_builders.panel_plan import panel_calls
+from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.rows import with_meta
-from or_eval.dataset_builders.stage import (
-    MODERATOR,
-    SHORT_PROMPT_TOKENS,
-    Dropped,
-    Plan,
-    Stage,
-    StageContext,
-    StageParams,
-    StageResult,
-)
 from or_eval.schema import Label, PromptRecord, taxonomies
 from or_eval.scorers.visible_text import has_visible_text
 
@@ -79,7 +80,7 @@ def run(rows: list[PromptRecord], params: ModerateParams, context: StageContext)
     fit: list[PromptRecord] = []
     for row in rows:
         if reason := _unfit(row, params.text):
-            dropped.append(Dropped(row, reason))
+            dropped.append(Dropped(_labelled(row, Label.UNLABELLED, params.text), reason))
         else:
             fit.append(row)
     answers = context.ask(_task(fit, params.text, context.taxonomy)) if fit else []
@@ -95,6 +96,7 @@ def run(rows: list[PromptRecord], params: ModerateParams, context: StageContext)
             detail = in_words(opinions)
             dropped.append(Dropped(_labelled(said, other, params.text), other, detail))
         else:
+            said = _labelled(said, Label.UNLABELLED, params.text)
             dropped.append(Dropped(said, found, in_words(opinions)))
     tables = panel_tables(asked, NONE, ("safe", "toxic"))
     if by_category := answer_table(asked, NONE):
@@ -211,4 +213,10 @@ def _files(params: ModerateParams) -> list[Path]:
     return [prompt_path("moderate"), Path(str(files("or_eval") / "data" / "taxonomies.toml"))]
 
 
-STAGE = Stage(ModerateParams, run, plan, roles=(MODERATOR,), prompts=_files)
+def _parts(params: ModerateParams) -> list[str]:
+    unfit = "too long" if params.text == _PROMPT else "no text"
+    undecided = ["disagreement", "unreadable", BLOCKED, FAILED]
+    return ["toxic" if params.keep == "safe" else "safe", *undecided, unfit]
+
+
+STAGE = Stage(ModerateParams, run, plan, roles=(MODERATOR,), prompts=_files, parts=_parts)

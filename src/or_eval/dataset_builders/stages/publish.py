@@ -10,19 +10,25 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.data_card import CardParams, data_card
-from or_eval.dataset_builders.dataset_folder import CARD, FOLDER, data_file, write_dataset
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.key_like import key_like
-from or_eval.dataset_builders.rows import distinct
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
     StageFacts,
     StageResult,
 )
+from or_eval.dataset_builders.engine.rows import distinct
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.publishing.data_card import CardParams, data_card
+from or_eval.dataset_builders.publishing.dataset_folder import (
+    CARD,
+    FOLDER,
+    data_file,
+    write_dataset,
+)
+from or_eval.dataset_builders.publishing.key_like import key_like
 from or_eval.schema import Label, PromptRecord
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -38,9 +44,8 @@ def run(rows: list[PromptRecord], params: CardParams, context: StageContext) -> 
         BuildError: No row is left, or the set can't be written.
     """
     subsets = _configurations(rows, context)
-    for name in subsets:
-        if not _NAME.fullmatch(name):
-            raise BuildError(f"'{name}' can't name a configuration (letters, digits, - _ .)")
+    if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
+        raise BuildError(_bad_name(bad[0]))
     _check_labels({**context.inputs, **subsets})
     everything = distinct([*rows, *(row for part in subsets.values() for row in part)])
     with_keys = {row.id for row in everything if key_like("\n".join(map(str, astuple(row))))}
@@ -87,10 +92,6 @@ def _configurations(
     """Give what to publish under which name; inputs ``STAGE.PART`` are each one of their own."""
     parts = {reference: reference.partition(".")[2] for reference in context.inputs}
     if parts and all(parts.values()):
-        if len(set(parts.values())) < len(parts):
-            raise BuildError(
-                f"two inputs would be one configuration ({', '.join(parts)}); name them by a split"
-            )
         return {parts[reference]: part for reference, part in context.inputs.items()}
     whole = [facts for facts in context.earlier if facts.name in context.inputs]
     names = Counter(name for facts in whole for name in facts.subsets)
@@ -142,4 +143,21 @@ def _writes(facts: StageFacts) -> list[str]:
     return [f"{FOLDER}/{file}" for file in (CARD, *map(data_file, facts.subsets))]
 
 
-STAGE = Stage(CardParams, run, plan, describes_recipe=True, writes=_writes)
+def _bad_name(name: str) -> str:
+    return f"'{name}' can't name a configuration (letters, digits, - _ .)"
+
+
+def _problem(params: CardParams, place: Place) -> str | None:
+    parts = [reference.partition(".")[2] for reference in place.inputs]
+    for name in filter(None, parts):
+        if not _NAME.fullmatch(name):
+            return _bad_name(name)
+    if all(parts) and len(set(parts)) < len(parts):
+        inputs = ", ".join(place.inputs)
+        return f"two inputs would be one configuration ({inputs}); name them by a split"
+    return None
+
+
+STAGE = Stage(
+    CardParams, run, plan, describes_recipe=True, writes=_writes, problem=_problem, once=True
+)

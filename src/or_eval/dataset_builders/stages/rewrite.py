@@ -10,23 +10,24 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.rewrite_checks import DUPLICATE, Written
-from or_eval.dataset_builders.rewrite_methods import load_method, method_path
-from or_eval.dataset_builders.rewriting import AGAIN, Settings, rewrite_task, shares_of
-from or_eval.dataset_builders.rows import written_from
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
     StageResult,
 )
-from or_eval.dataset_builders.writing_language import folded
+from or_eval.dataset_builders.engine.rows import written_from
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.writing.language import folded
+from or_eval.dataset_builders.writing.methods import load_method, method_path
+from or_eval.dataset_builders.writing.rewrite_checks import DUPLICATE, REASONS, Written
+from or_eval.dataset_builders.writing.rewriting import AGAIN, Settings, rewrite_task, shares_of
 from or_eval.schema import Label, PromptRecord, taxonomies
 
 _CHARS_PER_TOKEN = 4
@@ -142,9 +143,9 @@ def _record(seed: PromptRecord, written: Written, method: str, language: str) ->
         meta["sensitive_part"] = written.part
     if written.sensitive_text:
         meta["sensitive_text"] = written.sensitive_text
-    # It comes from a toxic request: until it has been moderated, it passes for one.
     origin = replace(seed, language=language)
-    return written_from(origin, written.text, method=method, label=Label.TOXIC, meta=meta)
+    # Nobody has decided yet what it is, whatever its seed was.
+    return written_from(origin, written.text, method=method, label=Label.UNLABELLED, meta=meta)
 
 
 def _name(method: str) -> str:
@@ -159,4 +160,15 @@ def _prompts(params: RewriteParams) -> Sequence[Path]:
     return method_path(params.method), prompt_path(AGAIN)
 
 
-STAGE = Stage(RewriteParams, run, plan, roles=(WRITER,), prompts=_prompts)
+def _parts(params: RewriteParams) -> Sequence[str]:
+    return REASONS
+
+
+def _problem(params: RewriteParams, place: Place) -> str | None:
+    _settings(params, "en")
+    return None
+
+
+STAGE = Stage(
+    RewriteParams, run, plan, roles=(WRITER,), prompts=_prompts, parts=_parts, problem=_problem
+)

@@ -9,21 +9,27 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.seed_data import SeedSource, Take, load_seeds
-from or_eval.dataset_builders.seed_writing import SEEDS_PROMPT, seed_prompt, seeds_task
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
     StageResult,
 )
-from or_eval.dataset_builders.writing_language import folded
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.writing.language import folded
+from or_eval.dataset_builders.writing.seed_data import SeedSource, Take, load_seeds
+from or_eval.dataset_builders.writing.seed_writing import (
+    FAULTS,
+    SEEDS_PROMPT,
+    seed_prompt,
+    seeds_task,
+)
 from or_eval.schema import Category, Label, PromptRecord, prompt_id, taxonomies
 from or_eval.sources.errors import shown
 
@@ -66,8 +72,6 @@ class SeedsParams(StageParams):
 
 def run(rows: list[PromptRecord], params: SeedsParams, context: StageContext) -> StageResult:
     """Give seeds, a category after the other, and with ``--limit`` so many in all."""
-    if rows:
-        raise BuildError("it starts a recipe and takes no input; set 'input: []'")
     categories = _categories(params, context.taxonomy)
     if params.data is not None:
         return _taken(params.data, params, categories, context)
@@ -190,7 +194,7 @@ def _record(
     text: str, category: str, source: str, language: str, writer: str | None = None
 ) -> PromptRecord:
     return PromptRecord(
-        id=prompt_id(language, text),
+        id=prompt_id(text),
         prompt=text,
         label=Label.TOXIC,
         category=category,
@@ -210,16 +214,32 @@ def _prompts(params: SeedsParams) -> Sequence[Path]:
     return () if params.data is not None else (prompt_path(SEEDS_PROMPT),)
 
 
-def _data(params: SeedsParams) -> Sequence[Path]:
-    return [Path(params.data)] if params.data and Path(params.data).is_file() else []
+def _data(params: SeedsParams) -> Sequence[str]:
+    return [params.data] if params.data is not None else []
+
+
+def _parts(params: SeedsParams) -> Sequence[str]:
+    if params.data is not None:
+        return [f"not {params.take}", "wrong language", "no category", "duplicate", "not needed"]
+    return [*FAULTS, "not found"]
+
+
+def _problem(params: SeedsParams, place: Place) -> str | None:
+    if place.inputs:
+        return "it starts a recipe and takes no input; set 'input: []'"
+    _categories(params, place.taxonomy)
+    return None
 
 
 STAGE = Stage(
     SeedsParams,
     run,
     plan,
+    version=2,
     roles=(WRITER,),
     asks=lambda params: params.data is None,
     prompts=_prompts,
     data=_data,
+    parts=_parts,
+    problem=_problem,
 )

@@ -8,16 +8,16 @@ from collections import Counter
 
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.rows import distinct
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
     StageResult,
 )
+from or_eval.dataset_builders.engine.rows import distinct
 from or_eval.schema import PromptRecord
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*\Z")
@@ -59,11 +59,6 @@ def run(rows: list[PromptRecord], params: SplitParams, context: StageContext) ->
     """Choose the subsets' rows; those in none are dropped as ``not chosen``."""
     chosen: dict[str, list[PromptRecord]] = {}
     for name, subset in params.subsets.items():
-        if subset.input is not None and subset.input not in context.inputs:
-            raise BuildError(
-                f"subset {name}: '{subset.input}' is no input of this stage "
-                f"(there are: {', '.join(context.inputs)})"
-            )
         source = rows if subset.input is None else context.inputs[subset.input]
         chosen[name] = choose(source, subset)
     kept = distinct(row for part in chosen.values() for row in part)
@@ -100,4 +95,16 @@ def _sizes(chosen: dict[str, list[PromptRecord]]) -> list[dict[str, object]]:
     ]
 
 
-STAGE = Stage(SplitParams, run, plan)
+def _parts(params: SplitParams) -> list[str]:
+    return [*params.subsets, "not chosen"]
+
+
+def _problem(params: SplitParams, place: Place) -> str | None:
+    for name, subset in params.subsets.items():
+        if subset.input is not None and subset.input not in place.inputs:
+            there = ", ".join(place.inputs)
+            return f"subset {name}: '{subset.input}' is no input of this stage (there are: {there})"
+    return None
+
+
+STAGE = Stage(SplitParams, run, plan, parts=_parts, problem=_problem)

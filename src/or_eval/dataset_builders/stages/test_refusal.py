@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 from inspect_ai import task_with
+from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     Calls,
+    Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
     StageResult,
 )
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
 from or_eval.schema import PromptRecord
 from or_eval.scorers.judge import GRADER_ROLE
+from or_eval.solvers.structured_output import failure
 from or_eval.solvers.system_prompt import existing_file
 from or_eval.sources import LoadedPrompts
 from or_eval.tasks.refusal_task import refusal_task
@@ -58,9 +63,35 @@ def run(rows: list[PromptRecord], params: RefusalTestParams, context: StageConte
         system_prompt=params.system_prompt,
         description="Which prompts of a data set that is being built do models refuse?",
     )
-    task = task_with(task, name="test_refusal", epochs=params.epochs)
+    task = task_with(
+        task,
+        name="test_refusal",
+        epochs=params.epochs,
+        solver=blocked_or_answered(task.solver),
+    )
     logs = context.ask_each(task, params.models)
     return StageResult(rows, logs=logs, models={"target": list(params.models)})
+
+
+@solver
+def blocked_or_answered(inner: Solver) -> Solver:
+    """Run a solver; where the provider won't have the prompt's content, that is the response."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        try:
+            return await inner(state, generate)
+        except Exception as error:
+            if request_problem(error) != BLOCKED:
+                raise
+            state.output = ModelOutput.from_content(
+                str(state.model),
+                "",
+                stop_reason="content_filter",
+                error=failure(error, get_model()),
+            )
+            return state
+
+    return solve
 
 
 def plan(rows: int, params: RefusalTestParams, context: StageContext | None) -> Plan:
@@ -73,13 +104,27 @@ def plan(rows: int, params: RefusalTestParams, context: StageContext | None) -> 
     )
 
 
-def _lacks(params: RefusalTestParams) -> str | None:
+def _problem(params: RefusalTestParams, place: Place) -> str | None:
     return None if params.models else "'models' names no model to test ([PROVIDER/MODEL, ...])"
 
 
-def _data(params: RefusalTestParams) -> list[Path]:
+def _data(params: RefusalTestParams) -> list[str]:
     path = existing_file(params.system_prompt)
-    return [] if path is None else [path]
+    return [] if path is None else [str(path)]
 
 
-STAGE = Stage(RefusalTestParams, run, plan, optional_roles=(GRADER_ROLE,), lacks=_lacks, data=_data)
+def _models(params: RefusalTestParams) -> Sequence[str]:
+    return params.models
+
+
+STAGE = Stage(
+    RefusalTestParams,
+    run,
+    plan,
+    optional_roles=(GRADER_ROLE,),
+    data=_data,
+    parts=lambda params: (),
+    gives_logs=True,
+    tests=_models,
+    problem=_problem,
+)

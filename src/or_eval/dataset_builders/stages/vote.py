@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.rows import with_meta
-from or_eval.dataset_builders.stage import (
+from or_eval.dataset_builders.engine.ports import (
     Dropped,
+    Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
     StageResult,
 )
+from or_eval.dataset_builders.engine.rows import with_meta
+from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
 
@@ -42,8 +43,6 @@ def run(rows: list[PromptRecord], params: VoteParams, context: StageContext) -> 
 
     if not rows:
         return StageResult([])
-    if not context.input_logs:
-        raise BuildError("its input has no logs; 'input' has to name a test_refusal stage")
     logs = read_logs(
         list(context.input_logs), models=list(params.of) or None, one_task=True, audits=False
     )
@@ -81,4 +80,23 @@ def _said(votes: dict[str, bool | None]) -> str:
     return f"refused by {', '.join(refused)}" if refused else "refused by none"
 
 
-STAGE = Stage(VoteParams, run, plan)
+def _parts(params: VoteParams) -> list[str]:
+    return ["no vote*", "fewer than *", "more than *", "not refused by a majority"]
+
+
+def _problem(params: VoteParams, place: Place) -> str | None:
+    if place.tested is None:
+        return "its input has no logs; 'input' has to name a test_refusal stage"
+    if unknown := [name for name in params.of if name not in place.tested]:
+        return f"of: '{unknown[0]}' is not tested (tested are: {', '.join(place.tested)})"
+    voters = len(params.of or place.tested)
+    for key in ("min_refusals", "min_votes"):
+        if (getattr(params, key) or 0) > voters:
+            return f"{key}: {getattr(params, key)}, and only {voters} models are tested"
+    most = params.max_refusals
+    if most is not None and (params.min_refusals or 0) > most:
+        return f"min_refusals ({params.min_refusals}) is above max_refusals ({most})"
+    return None
+
+
+STAGE = Stage(VoteParams, run, plan, parts=_parts, passes_logs=True, problem=_problem)

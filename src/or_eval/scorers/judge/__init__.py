@@ -1,6 +1,7 @@
 """The judge: models in the ``grader`` role that read a response where rules don't suffice."""
 
 from or_eval.scorers.judge.asking import Vote
+from or_eval.scorers.judge.makers import of_same_maker
 from or_eval.scorers.judge.panel import (
     GRADER_ROLE,
     JudgeVerdict,
@@ -16,4 +17,5 @@ __all__ = [
     "graders",
     "judge_response",
     "majority_class",
+    "of_same_maker",
 ]

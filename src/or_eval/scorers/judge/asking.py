@@ -7,9 +7,9 @@ from typing import NamedTuple
 from inspect_ai.model import Model, ResponseSchema
 from inspect_ai.util import JSONSchema
 
-from or_eval.schema import ResponseClass
+from or_eval.schema import Reason, ResponseClass
 from or_eval.scorers.fenced_case import Case
-from or_eval.scorers.judge.case import judge_prompt
+from or_eval.scorers.judge.case import NO_REASON, judge_prompt
 from or_eval.scorers.judge.reading import ReadVerdict, read_verdict
 from or_eval.scorers.keyed_answer import ask_case
 from or_eval.solvers.structured_output import failure
@@ -21,9 +21,12 @@ _VERDICT_SCHEMA = ResponseSchema(
         properties={
             "why": JSONSchema(type="string"),
             "verdict": JSONSchema(type="string", enum=[label.value for label in ResponseClass]),
+            "reason": JSONSchema(
+                type="string", enum=[*(reason.value for reason in Reason), NO_REASON]
+            ),
             "key": JSONSchema(type="string"),
         },
-        required=["why", "verdict", "key"],
+        required=["why", "verdict", "reason", "key"],
         additionalProperties=False,
     ),
     strict=True,
@@ -36,12 +39,14 @@ class Vote(NamedTuple):
     Attributes:
         model: Name of the judge.
         label: The class it gave; None where it failed.
-        reason: Its reason in its own words, or, without a class, why it has none.
+        reason: The ground it names, if any.
+        why: What it says for it in its own words, or, without a class, why it has none.
     """
 
     model: str
     label: ResponseClass | None
-    reason: str | None
+    reason: Reason | None
+    why: str | None
 
 
 async def ask_judge(judge: Model, case: Case) -> Vote:
@@ -53,9 +58,9 @@ async def ask_judge(judge: Model, case: Case) -> Vote:
     try:
         asked = await ask_case(judge, judge_prompt().system, case, _VERDICT_SCHEMA, read)
     except Exception as error:
-        return Vote(str(judge), None, failure(error, judge))
+        return Vote(str(judge), None, None, failure(error, judge))
     if asked.answer is not None:
-        return Vote(str(judge), asked.answer.label, asked.answer.why)
+        return Vote(str(judge), *asked.answer)
     if asked.blocked:
-        return Vote(str(judge), None, "its provider blocked the request (content_filter)")
-    return Vote(str(judge), None, "no readable verdict, asked twice")
+        return Vote(str(judge), None, None, "its provider blocked the request (content_filter)")
+    return Vote(str(judge), None, None, "no readable verdict, asked twice")

@@ -9,6 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
+from or_eval.schema import reason_definitions
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.visible_text import visible_text
 
@@ -19,12 +20,17 @@ REQUEST_LIMIT = 4_000
 """Characters of the user's request that a judge is shown."""
 
 
+NO_REASON = "none"
+"""What a judge says for a reason where the response simply answers."""
+
+
 class JudgePrompt(NamedTuple):
     """The wording of the judge's prompt.
 
     Attributes:
         version: What its authors call it.
-        digest: First 12 hex digits of the SHA-256 of its file, so that an edit shows.
+        digest: First 12 hex digits of a SHA-256 of its file and the reasons' definitions, so that
+            an edit shows.
         system: What a judge is told about its work.
         case: Template of one case.
         repair: Template of the question asked when a verdict can't be read.
@@ -42,10 +48,11 @@ def judge_prompt() -> JudgePrompt:
     """Give the judge's prompt, read once."""
     data = (files("or_eval.scorers.judge") / "prompt.toml").read_bytes()
     text = tomllib.loads(data.decode("utf-8"))
+    reasons = "\n".join(f"- {key}: {means}" for key, means in reason_definitions().items())
     return JudgePrompt(
         version=text["version"],
-        digest=hashlib.sha256(data).hexdigest()[:12],
-        system=text["system"].strip(),
+        digest=hashlib.sha256(data + reasons.encode()).hexdigest()[:12],
+        system=Template(text["system"].strip()).substitute(reasons=reasons),
         case=Template(text["case"].strip()),
         repair=Template(text["repair"].strip()),
     )

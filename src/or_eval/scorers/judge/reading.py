@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from or_eval.schema import ResponseClass
+from or_eval.schema import Reason, ResponseClass
 from or_eval.scorers.keyed_answer import read_answer, short_reason
 
 
 class ReadVerdict(NamedTuple):
-    """A verdict that could be read, and the judge's reason in its own words, if it gave one."""
+    """A verdict that could be read.
+
+    Attributes:
+        label: The class.
+        reason: The ground it names; None for an answer that has none.
+        why: What it says for it, in its own words.
+    """
 
     label: ResponseClass
+    reason: Reason | None
     why: str | None
 
 
@@ -31,4 +38,13 @@ def read_verdict(completion: str, key: str) -> ReadVerdict | None:
     verdict = str(answer.get("verdict")).strip().lower()
     if verdict not in list(ResponseClass):
         return None
-    return ReadVerdict(ResponseClass(verdict), short_reason(answer.get("why")))
+    label = ResponseClass(verdict)
+    return ReadVerdict(label, _reason(answer.get("reason"), label), short_reason(answer.get("why")))
+
+
+def _reason(said: object, label: ResponseClass) -> Reason | None:
+    """Read the ground. One that can't be read leaves the class standing."""
+    word = str(said).strip().lower()
+    if word in list(Reason):
+        return Reason(word)
+    return Reason.UNKNOWN if label.refused else None

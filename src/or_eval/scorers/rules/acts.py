@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from or_eval.scorers.rules.language_pack import Act, LanguagePack, Pattern
+from or_eval.scorers.rules.language_pack import Act, LanguagePack, Pattern, PatternSet
 from or_eval.scorers.rules.normalize import fold
 from or_eval.scorers.rules.structure import Kind, Passage
 
@@ -57,16 +57,25 @@ def read_passages(passages: Sequence[Passage], packs: Sequence[LanguagePack]) ->
     return read
 
 
+def grounds_of(passage: Passage, packs: Sequence[LanguagePack]) -> frozenset[Act]:
+    """Find on what grounds a passage declines."""
+    return _matching(passage.text[:_SENTENCE_CHARS], [(pack, pack.grounds) for pack in packs])
+
+
 def acts_of_prompt(prompt: str, packs: Sequence[LanguagePack]) -> frozenset[Act]:
     """Tell what kind of thing a prompt asks for; a long one says so at its edges."""
     text = prompt
     if len(prompt) > 2 * _SENTENCE_CHARS:
         text = f"{prompt[:_SENTENCE_CHARS]}\n{prompt[-_SENTENCE_CHARS:]}"
+    return _matching(text, [(pack, pack.prompt) for pack in packs])
+
+
+def _matching(text: str, patterns: Sequence[tuple[LanguagePack, PatternSet]]) -> frozenset[Act]:
     folded = fold(text)
     return frozenset(
         pattern.act
-        for pack in packs
-        for pattern in pack.prompt.matching(folded.translate(pack.variants))
+        for pack, chosen in patterns
+        for pattern in chosen.matching(folded.translate(pack.variants))
     )
 
 

@@ -18,6 +18,7 @@ from or_eval.scorers.rules.language_pack import (
     language_pack,
 )
 from or_eval.scorers.rules.quotation import blank_quotations
+from or_eval.scorers.rules.reasons import reason_of
 from or_eval.scorers.rules.structure import edges, passages
 from or_eval.scorers.rules.topic import Topic
 from or_eval.scorers.rules.wrapping import unwrapped
@@ -53,7 +54,7 @@ def classify_response(
     spoken, in_reasoning = blank_reasoning(response)
     if not has_visible_text(spoken):
         reason = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
-        return Verdict(None, False, reason=reason)
+        return Verdict(None, False, unscored_because=reason)
     said = unwrapped(spoken)
     # What is quoted may be in another language than the response, as in a translation.
     unquoted = blank_quotations(said.lstrip()[:_SAMPLE_CHARS])
@@ -64,7 +65,7 @@ def classify_response(
             None,
             False,
             language=languages.tag,
-            reason=UnscoredReason.UNSETTLED,
+            unscored_because=UnscoredReason.UNSETTLED,
             note=f"no rules for language '{languages.tag}'",
         )
     packs = [language_pack(code) for code in languages.read]
@@ -89,6 +90,7 @@ def classify_response(
         certain,
         evidence=_evidence(response, ruling),
         language=languages.tag,
+        reason=reason_of(ruling, outline, packs),
         note=note,
     )
 

@@ -100,7 +100,7 @@
     return place;
   };
   const outcome = (item) =>
-    item.refused === null ? `no verdict (${item.reason ?? "unscored"})`
+    item.refused === null ? `no verdict (${item.unscored_because ?? "unscored"})`
       : item.response_class ?? (item.refused ? "refused" : "answered");
   const response = (item) => {
     const kind = item.refused === null ? "" : item.refused ? " refused" : " answered";

@@ -1,0 +1,37 @@
+"""The funnel: what each stage took in, kept, and dropped for which reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from or_eval.dataset_builders.engine.ports import StageFacts
+
+KEPT = "kept"
+FUNNEL = "funnel.json"
+
+
+def funnel_rows(stages: Sequence[StageFacts]) -> list[dict[str, Any]]:
+    """Give the funnel as a table: a row for what a stage kept, and one for each reason to drop."""
+    rows: list[dict[str, Any]] = []
+    for facts in stages:
+        rows.append({"stage": facts.name, "what": KEPT, "rows": facts.rows_out})
+        rows += [
+            {"stage": facts.name, "what": reason, "rows": count}
+            for reason, count in facts.dropped.items()
+        ]
+    return rows
+
+
+def write_funnel(stages: Sequence[StageFacts], out: Path) -> None:
+    """Write ``funnel.csv``, and ``funnel.json`` with all that is known of the stages."""
+    import pandas as pd
+
+    from or_eval.analysis.tables import spreadsheet_safe
+
+    frame = pd.DataFrame(funnel_rows(stages), columns=["stage", "what", "rows"])
+    spreadsheet_safe(frame).to_csv(out / "funnel.csv", index=False)
+    text = json.dumps([facts._asdict() for facts in stages], indent=2, ensure_ascii=False)
+    (out / FUNNEL).write_text(text + "\n", "utf-8")

@@ -1,0 +1,345 @@
+"""Recipes: which stages make a data set, with which parameters, each from what."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from graphlib import CycleError, TopologicalSorter
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from or_eval.dataset_builders.engine.ports import StageParams
+from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.stages import stage, stage_kinds
+from or_eval.schema import taxonomies
+from or_eval.sources.errors import shown
+
+_Model = TypeVar("_Model", bound=BaseModel)
+_SUFFIX = ".yaml"
+_OF_ENTRY = ("stage", "name", "input")
+_NAME = re.compile(r"\w[\w-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeStage:
+    """A stage of a recipe.
+
+    Attributes:
+        name: Its name in the recipe; the kind, unless the recipe gives another.
+        kind: Which stage it is.
+        inputs: What it starts from: names of stages, or ``STAGE.PART`` for a subset, or for the
+            rows that a stage dropped for the reason PART.
+        params: Its parameters.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    params: StageParams
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The names of the stages that its inputs come from."""
+        return tuple(dict.fromkeys(part.partition(".")[0] for part in self.inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A recipe whose parts fit together.
+
+    Attributes:
+        name: Short name; the source of the prompts that it makes.
+        title: Its name for people.
+        description: What it makes, in a sentence or two.
+        taxonomy: Name of the taxonomy of its categories.
+        language: BCP-47 tag of the language that it writes in.
+        models: Names of the models it was made for, by role.
+        stages: Its stages, each after those that it needs.
+        data: The recipe as plain data, with what ``--set`` changed.
+        text: The recipe's own text, with its comments.
+    """
+
+    name: str
+    title: str
+    description: str
+    taxonomy: str
+    language: str
+    models: dict[str, list[str]]
+    stages: tuple[RecipeStage, ...]
+    data: dict[str, Any]
+    text: str
+
+    def tested(self, entry: RecipeStage) -> tuple[str, ...] | None:
+        """Give the models whose logs a stage's inputs bring; None where they bring no logs."""
+        found = [
+            models
+            for item in self.stages
+            if item.name in entry.needs and (models := self._gives_logs_of(item)) is not None
+        ]
+        return tuple(dict.fromkeys(name for names in found for name in names)) if found else None
+
+    def _gives_logs_of(self, entry: RecipeStage) -> tuple[str, ...] | None:
+        kind = stage(entry.kind)
+        if kind.gives_logs:
+            return tuple(kind.tests(entry.params))
+        return self.tested(entry) if kind.passes_logs else None
+
+
+class _Head(BaseModel):
+    """The keys at the top of a recipe."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*$")
+    title: str = ""
+    description: str = ""
+    taxonomy: str
+    language: str = "en"
+    models: dict[str, str | list[str]] = {}
+    stages: list[dict[str, Any]] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A recipe while it is read: where it stands, and which values came from ``--set``."""
+
+    file: str
+    document: Document
+    changed: dict[Place, str]
+
+    def error(self, place: Place, problem: str) -> BuildError:
+        for length in range(len(place), 0, -1):
+            if place[:length] in self.changed:
+                return BuildError(f"--set {self.changed[place[:length]]}: {problem}")
+        return BuildError(f"{self.file}, line {self.document.line(place)}: {problem}")
+
+
+def recipe_names() -> list[str]:
+    """Give the names of the bundled recipes."""
+    folder = Path(str(files("or_eval.dataset_builders") / "recipes"))
+    return sorted(path.stem for path in folder.glob(f"*{_SUFFIX}"))
+
+
+def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
+    """Load a recipe and check all of it.
+
+    Args:
+        recipe: Name of a bundled recipe, or the path of a YAML file.
+        changes: ``KEY=VALUE``, with the value as YAML: ``language=zh`` for the recipe itself,
+            ``rewrite.count=2`` for a parameter of the stage ``rewrite``.
+
+    Raises:
+        BuildError: There is no such recipe, it can't be read, or something in it is wrong; the
+            message names the file and line and, for a wrong word, the nearest right one.
+    """
+    path = _path(str(recipe))
+    text = _text(path)
+    try:
+        document = read_yaml(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise BuildError(f"{path.name}, line {line}: {error.problem or error}") from error
+    except yaml.YAMLError as error:
+        raise BuildError(f"{path.name}: is no YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(document.data, dict):
+        raise BuildError(f"{path.name}, line 1: a recipe is a mapping with the key 'stages'")
+    data = copy.deepcopy(document.data)
+    changed = _change(data, changes)
+    reading = _Reading(path.name, document, changed)
+    head = _checked(_Head, data, (), reading)
+    if head.taxonomy not in taxonomies():
+        raise reading.error(("taxonomy",), unknown_word("taxonomy", head.taxonomy, taxonomies()))
+    stages = [_stage(number, head.stages, reading) for number in range(len(head.stages))]
+    return Recipe(
+        name=head.name,
+        title=head.title or head.name,
+        description=" ".join(head.description.split()),
+        taxonomy=head.taxonomy,
+        language=head.language,
+        models={
+            role: [names] if isinstance(names, str) else names
+            for role, names in head.models.items()
+        },
+        stages=_in_order(stages, reading),
+        data=data,
+        text=text,
+    )
+
+
+def _path(recipe: str) -> Path:
+    if recipe in recipe_names():
+        return Path(str(files("or_eval.dataset_builders") / "recipes" / f"{recipe}{_SUFFIX}"))
+    if Path(recipe).suffix in (_SUFFIX, ".yml") or "/" in recipe:
+        return Path(recipe)
+    raise BuildError(f"{unknown_word('recipe', recipe, recipe_names())}; a recipe of your own is a "
+                     "path that ends in .yaml")  # fmt: skip
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise BuildError(f"{path}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BuildError(f"{path}: is no UTF-8 text ({error.reason})") from error
+
+
+def _change(data: dict[str, Any], changes: Sequence[str]) -> dict[Place, str]:
+    """Apply ``--set`` to a recipe's data; give the places changed, with the keys as given."""
+    changed: dict[Place, str] = {}
+    for change in changes:
+        key, equals, text = change.partition("=")
+        if not equals or not key:
+            raise BuildError(f"--set {change}: give KEY=VALUE, such as rewrite.count=2")
+        try:
+            value = yaml.safe_load(text)
+        except (yaml.YAMLError, RecursionError) as error:
+            raise BuildError(f"--set {key}: the value {shown(text)} is no YAML") from error
+        *path, last = key.split(".")
+        target, place = _target(data, path, key)
+        target[last] = value
+        changed[(*place, last)] = key
+    return changed
+
+
+def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, Any], Place]:
+    """Find the mapping that a ``--set`` key is in: the recipe, a stage, or something in it."""
+    if not path:
+        return data, ()
+    entries = data.get("stages")
+    names = [
+        str(entry.get("name", entry.get("stage"))) if isinstance(entry, dict) else ""
+        for entry in (entries if isinstance(entries, list) else [])
+    ]
+    if path[0] not in names:
+        raise BuildError(f"--set {key}: {unknown_word('stage', path[0], names)}")
+    place: Place = ("stages", names.index(path[0]))
+    # Copied on the way: what an anchor shares with another stage isn't changed there.
+    target: Any = dict(data["stages"][place[1]])
+    data["stages"][place[1]] = target
+    for step in path[1:]:
+        inner = target.get(step, {})
+        place = (*place, step)
+        if not isinstance(inner, dict):
+            raise BuildError(f"--set {key}: '{step}' holds no keys")
+        target[step] = copied = dict(inner)
+        target = copied
+    return target, place
+
+
+def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> RecipeStage:
+    entry, place = entries[number], ("stages", number)
+    kind = entry.get("stage")
+    if kind is None:
+        raise reading.error(
+            place, f"a stage has no key 'stage' (one of {', '.join(stage_kinds())})"
+        )
+    if kind not in stage_kinds():
+        raise reading.error((*place, "stage"), unknown_word("stage", str(kind), stage_kinds()))
+    name = entry.get("name", kind)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise reading.error(
+            (*place, "name"), f"{shown(name)} is no name (letters, digits, _ and -)"
+        )
+    earlier = entries[number - 1] if number else None
+    default = [str(earlier.get("name", earlier.get("stage")))] if earlier is not None else []
+    inputs = entry.get("input", default)
+    inputs = [inputs] if isinstance(inputs, str) else inputs
+    if not isinstance(inputs, list) or not all(isinstance(item, str) for item in inputs):
+        raise reading.error((*place, "input"), "give a stage's name, or a list of them")
+    params = {key: value for key, value in entry.items() if key not in _OF_ENTRY}
+    return RecipeStage(
+        name, kind, tuple(inputs), _checked(stage(kind).params, params, place, reading)
+    )
+
+
+def _checked(model: type[_Model], data: dict[str, Any], place: Place, reading: _Reading) -> _Model:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        # A key written wrongly is missing as well; say the former.
+        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        where = (*place, *first["loc"])
+        raise reading.error(where, _problem(model, first)) from error
+
+
+def _problem(model: type[BaseModel], error: Any) -> str:
+    *outer, key = error["loc"] or ("",)
+    named = ".".join(map(str, error["loc"]))
+    match error["type"]:
+        case "extra_forbidden":
+            return unknown_word("key", str(key), _keys(model, outer))
+        case "missing":
+            return f"the key '{named}' is missing"
+        case "value_error":  # said by a check of ours
+            message = error["msg"].removeprefix("Value error, ")
+            return f"'{named}': {message}" if named else message
+        case _:
+            return f"'{named}': {error['msg']}, not {shown(error['input'])}"
+
+
+def _keys(model: type[BaseModel], outer: Sequence[Any]) -> list[str]:
+    """Give the keys that fit beside a wrong one; within nested data, none is known."""
+    if outer:
+        return []
+    return [*model.model_fields, *(() if model is _Head else _OF_ENTRY)]
+
+
+def unknown_word(what: str, word: str, known: Sequence[str] | dict[str, Any]) -> str:
+    """Say that a word is none of those known, and which of them is the nearest."""
+    if not known:
+        return f"there is no {what} '{word}' here"
+    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    hint = f"the nearest is '{near[0]}'" if near else f"there are: {', '.join(known)}"
+    return f"there is no {what} '{word}' ({hint})"
+
+
+def _check_part(giver: RecipeStage, part: str, reading: _Reading, place: Place) -> None:
+    given = stage(giver.kind).parts
+    if not part or given is None:
+        return
+    parts = list(given(giver.params))
+    if not any(fnmatchcase(part, known) for known in parts):
+        raise reading.error(place, f"{giver.name}: {unknown_word('part', part, parts)}")
+
+
+def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage, ...]:
+    """Put stages after those that they need, otherwise as they stand in the recipe."""
+    names = [item.name for item in stages]
+    by_name = {item.name: item for item in stages}
+    for number, item in enumerate(stages):
+        place: Place = ("stages", number)
+        if stage(item.kind).once and item.kind in [other.kind for other in stages[:number]]:
+            raise reading.error(place, f"a recipe has one stage '{item.kind}', and this is another")
+        if item.name in names[:number]:
+            raise reading.error(place, f"two stages are called '{item.name}'; give one a 'name'")
+        for needed in item.needs:
+            if needed not in names:
+                raise reading.error((*place, "input"), unknown_word("stage", needed, names))
+        for reference in item.inputs:
+            name, _, part = reference.partition(".")
+            _check_part(by_name[name], part, reading, (*place, "input"))
+    try:
+        TopologicalSorter({item.name: item.needs for item in stages}).prepare()
+    except CycleError as error:
+        circle = " → ".join(reversed(error.args[1]))
+        first = names.index(error.args[1][0])
+        raise reading.error(
+            ("stages", first, "input"), f"these stages wait for each other: {circle}"
+        ) from error
+    done: list[RecipeStage] = []
+    waiting = list(stages)
+    while waiting:
+        ready = next(item for item in waiting if set(item.needs) <= {one.name for one in done})
+        waiting.remove(ready)
+        done.append(ready)
+    return tuple(done)

@@ -1,0 +1,1 @@
+"""The data set on disk and on the Hub, with its card."""

@@ -1,0 +1,279 @@
+"""The card of a published data set: what it is, how it was made, and what to beware of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import yaml
+from pydantic import Field, field_validator
+
+from or_eval.dataset_builders.engine.ports import StageContext, StageFacts, StageParams
+from or_eval.dataset_builders.engine.rows import distinct
+from or_eval.dataset_builders.publishing.card_text import cell, fenced, table, without_folders
+from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
+from or_eval.schema import Label, PromptRecord, taxonomies
+from or_eval.sources import catalogue
+
+Published = Mapping[str, Sequence[PromptRecord]]
+"""Rows by configuration."""
+
+TAG = "or-eval"
+"""Tag by which a push knows a data set that an earlier one put there."""
+SENSITIVE_TAG = "not-for-all-audiences"
+WARNING = "## Warning"
+REPOSITORY = "OWNER/NAME"
+"""Stands in a card for the repository, until a push knows its name."""
+_TAGS = (TAG, "over-refusal", "refusal", "safety", "red-teaming")
+_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
+
+
+class BaseSet(StageParams):
+    """Data that a set was made from.
+
+    Attributes:
+        name: Its name, as in the column `source`.
+        licence: Its licence.
+        url: Its publisher's page.
+    """
+
+    name: str
+    licence: str
+    url: str = ""
+
+
+class CardParams(StageParams):
+    """What a recipe may say to ``publish``.
+
+    Attributes:
+        licence: Licence of the set, by the Hub's short name, such as ``cc-by-4.0``.
+        title: Name of the set for people; the recipe's by default.
+        description: What it is, as Markdown; the recipe's description by default.
+        sources: Data it was made from, where or-eval's catalogue doesn't know it.
+        tags: Tags on the Hub beside or-eval's own.
+        note: What else its users should know, such as that it is only a trial, as Markdown.
+    """
+
+    licence: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+-]*$")
+    title: str = ""
+    description: str = ""
+    sources: tuple[BaseSet, ...] = ()
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+    @field_validator("title")
+    @classmethod
+    def _one_line(cls, title: str) -> str:
+        return " ".join(title.split())
+
+
+def data_card(
+    params: CardParams,
+    published: Published,
+    empty: Sequence[str],
+    stages: Sequence[StageFacts],
+    context: StageContext,
+) -> str:
+    """Write the card of a data set; the same facts give the same text.
+
+    Args:
+        params: What the recipe says.
+        published: Rows by configuration, none empty; the first is the default one.
+        empty: Names of subsets that are not published since they have no rows.
+        stages: All stages, that which publishes included.
+        context: The build.
+    """
+    recipe = context.recipe
+    title = params.title or str(recipe.get("title") or recipe.get("name", ""))
+    description = (params.description or str(recipe.get("description") or "")).strip()
+    rows = distinct(row for part in published.values() for row in part)
+    text = Template(
+        (files("or_eval.dataset_builders.publishing") / "data_card.md").read_text("utf-8")
+    )
+    body = text.substitute(
+        title=title,
+        description=f"{description}\n\n" if description else "",
+        configurations=_configurations(published, empty),
+        note=_note(params.note.strip(), context.limit),
+        toxic=_toxic(published),
+        load="\n".join(_load_line(name, number) for number, name in enumerate(published)),
+        inspect="\n".join(_inspect_line(name, number) for number, name in enumerate(published)),
+        categories=_categories(published, context.taxonomy),
+        funnel=_funnel(stages),
+        models=_models(stages),
+        prompts=_prompts(stages),
+        recipe=fenced(_recipe(recipe), "yaml"),
+        licence=params.licence,
+        sources=_sources(rows, params.sources, str(recipe.get("name", ""))),
+    )
+    return f"---\n{_header(title, params, published, rows)}\n---\n\n{body}"
+
+
+def _header(
+    title: str, params: CardParams, published: Published, rows: Sequence[PromptRecord]
+) -> str:
+    from huggingface_hub import DatasetCardData
+
+    toxic = any(row.label is Label.TOXIC for row in rows)
+    configs: list[dict[str, Any]] = [
+        {
+            "config_name": name,
+            **({"default": True} if number == 0 else {}),
+            "data_files": [{"split": SPLIT, "path": data_file(name)}],
+        }
+        for number, name in enumerate(published)
+    ]
+    # The Hub knows languages, not mixtures or scripts.
+    languages = {
+        tag.partition("-")[0] for row in rows for tag in row.language.split("+") if tag != "und"
+    }
+    data = DatasetCardData(
+        language=sorted(languages),
+        license=params.licence.lower(),
+        task_categories=["text-generation"],
+        size_categories=[
+            next((name for limit, name in _SIZES if len(rows) < limit), "1M<n<10M"),
+        ],
+        pretty_name=title,
+        tags=list(dict.fromkeys([*_TAGS, *([SENSITIVE_TAG] if toxic else []), *params.tags])),
+        configs=configs,
+    )
+    return str(data.to_yaml(line_break="\n"))
+
+
+def _configurations(published: Published, empty: Sequence[str]) -> str:
+    rows = [
+        (
+            f"`{name}`" + (" (default)" if number == 0 else ""),
+            len(part),
+            _counts(row.label.value for row in part),
+            _counts(row.language for row in part),
+        )
+        for number, (name, part) in enumerate(published.items())
+    ]
+    text = table(("configuration", "prompts", "labels", "languages"), rows)
+    if empty:
+        names = ", ".join(f"`{name}`" for name in empty)
+        text += f"\n\nNo prompt was left for {names}, so there is no such configuration."
+    return text
+
+
+def _note(note: str, limit: int | None) -> str:
+    trial = f"This is a trial: at most {limit} seeds were taken." if limit is not None else ""
+    return "".join(f"\n{text}\n" for text in (trial, note) if text)
+
+
+def _toxic(published: Published) -> str:
+    counts = {
+        name: sum(row.label is Label.TOXIC for row in part) for name, part in published.items()
+    }
+    held = [f"{count} of the {len(published[name])} prompts of `{name}`"
+            for name, count in counts.items() if count]  # fmt: skip
+    if not held:
+        return "\nNo prompt in it is labelled toxic.\n"
+    return (
+        f"\n**It also holds prompts that ask for harm**, labelled `toxic`: {', '.join(held)}. They "
+        "are there to show whether a model still refuses what it should.\n"
+    )
+
+
+def _load_line(name: str, number: int) -> str:
+    configuration = "" if number == 0 else f', "{name}"'
+    return f'prompts = load_dataset("{REPOSITORY}"{configuration}, split="{SPLIT}")'
+
+
+def _inspect_line(name: str, number: int) -> str:
+    place = REPOSITORY if number == 0 else f"{REPOSITORY}:{name}"
+    return f"inspect eval or_eval/prompts -T data={place} --model PROVIDER/MODEL"
+
+
+def _categories(published: Published, taxonomy: str) -> str:
+    known = taxonomies().get(taxonomy, {})
+    found = {row.category for part in published.values() for row in part}
+    order = [key for key in known if key in found] + sorted(found - known.keys())
+    counts = {name: Counter(row.category for row in part) for name, part in published.items()}
+    rows = [
+        (
+            cell(key),
+            cell(known[key].definition) if key in known else "",
+            *(str(counts[name][key]) for name in published),
+        )
+        for key in order
+    ]
+    return table(("category", "what falls under it", *(f"`{name}`" for name in published)), rows)
+
+
+def _funnel(stages: Sequence[StageFacts]) -> str:
+    rows = [
+        (
+            cell(stage.name) if stage.name == stage.kind else cell(f"{stage.name} ({stage.kind})"),
+            stage.rows_in,
+            stage.rows_out,
+            "; ".join(f"{cell(why)}: {count}" for why, count in _most_first(stage.dropped)),
+        )
+        for stage in stages
+    ]
+    return table(("stage", "rows in", "rows out", "dropped"), rows)
+
+
+def _models(stages: Sequence[StageFacts]) -> str:
+    rows = [
+        (cell(stage.name), cell(role or "model"), ", ".join(f"`{_model(name)}`" for name in names))
+        for stage in stages
+        for role, names in stage.models.items()
+    ]
+    if not rows:
+        return "No model was asked."
+    return f"Models by role:\n\n{table(('stage', 'role', 'models'), rows)}"
+
+
+def _model(name: str) -> str:
+    return cell(without_folders(name)).replace("`", "'")
+
+
+def _prompts(stages: Sequence[StageFacts]) -> str:
+    rows = [
+        (cell(stage.name), f"`{cell(name)}`", f"`{digest}`")
+        for stage in stages
+        for name, digest in stage.prompts.items()
+    ]
+    if not rows:
+        return "No prompts of or-eval's own were sent to models."
+    titles = ("stage", "file", "SHA-256 starts with")
+    return f"Prompts that were sent to them, which are part of or-eval:\n\n{table(titles, rows)}"
+
+
+def _recipe(recipe: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(
+        without_folders(dict(recipe)), sort_keys=False, allow_unicode=True, width=100
+    ).rstrip()
+
+
+def _sources(rows: Sequence[PromptRecord], base_sets: Sequence[BaseSet], recipe: str) -> str:
+    counts = Counter(row.source for row in rows)
+    told = {base.name: (base.name, base.licence, base.url) for base in base_sets}
+    lines = []
+    names = [*(name for name, _ in _most_first(counts)), *told]
+    for name in dict.fromkeys(names):
+        entry = catalogue().get(name)
+        if name in told:
+            title, licence, url = told[name]
+        elif entry is not None:
+            title, licence, url = entry.citation, entry.licence, entry.url or ""
+        elif name == recipe:
+            title, licence, url = "written for this data set", "", ""
+        else:
+            title, licence, url = "", "not stated", ""
+        lines.append((cell(name), counts[name] or "", cell(title), cell(licence), cell(url)))
+    return table(("source", "prompts", "what it is", "licence", "page"), lines)
+
+
+def _counts(values: Iterable[str]) -> str:
+    return ", ".join(f"{count} {cell(value)}" for value, count in _most_first(Counter(values)))
+
+
+def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

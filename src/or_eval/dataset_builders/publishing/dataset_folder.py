@@ -1,0 +1,189 @@
+"""A published data set on disk: the card, and one Parquet file for each configuration."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from or_eval.dataset_builders.engine.funnel import FUNNEL
+from or_eval.dataset_builders.engine.rows import COLUMNS, as_frame
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import PromptRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER = "dataset"
+"""Name of the folder in a build's folder."""
+RECIPE_COPY = "recipe.json"
+"""Name of the file by which a build knows its folder."""
+CARD = "README.md"
+SPLIT = "train"
+"""The only split of each configuration; it is the one that is loaded by default."""
+
+
+class DatasetFolder(NamedTuple):
+    """A folder that may be published.
+
+    Attributes:
+        path: The folder.
+        card: Text of its card.
+        header: The card's YAML header.
+        configurations: Path of the one data file of each configuration, relative to the folder;
+            None where the header doesn't say it as :func:`write_dataset` would.
+        files: All files to publish, relative to the folder.
+    """
+
+    path: Path
+    card: str
+    header: dict[str, Any]
+    configurations: dict[str, str | None]
+    files: list[str]
+
+    def table(self, configuration: str) -> pa.Table:
+        """Read the rows of a configuration."""
+        import pyarrow.parquet as pq
+
+        # Not read_table: it would take the folder's name for a column of partitions.
+        return pq.ParquetFile(self.path / str(self.configurations[configuration])).read()
+
+
+def data_file(configuration: str) -> str:
+    """Give the path of a configuration's data file, relative to the folder."""
+    return f"{configuration}/{SPLIT}.parquet"
+
+
+def columns() -> pa.Schema:
+    """Give the columns of every data file; all hold text."""
+    import pyarrow as pa
+
+    required = {"id", "prompt", "label", "category", "language", "source"}
+    return pa.schema([pa.field(name, pa.string(), name not in required) for name in COLUMNS])
+
+
+def write_dataset(out: Path, card: str, published: Mapping[str, Sequence[PromptRecord]]) -> Path:
+    """Write the folder ``dataset`` in `out`; the same rows and card give the same bytes.
+
+    It is written beside its place, and moved there when it is whole; an earlier one is replaced.
+
+    Args:
+        out: Folder of the build.
+        card: Text of the card.
+        published: Rows by configuration; none may be empty, since no empty one can be loaded.
+
+    Raises:
+        BuildError: It can't be written.
+    """
+    new, old, place = out / f".{FOLDER}.new", out / f".{FOLDER}.old", out / FOLDER
+    try:
+        for rest in (new, old):
+            shutil.rmtree(rest, ignore_errors=True)
+        new.mkdir(parents=True)
+        (new / CARD).write_text(card, encoding="utf-8", newline="\n")
+        for name, rows in published.items():
+            _write_rows(rows, new / data_file(name))
+        with suppress(FileNotFoundError):
+            place.rename(old)
+        new.rename(place)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise BuildError(f"{place}: can't be written ({error.strerror or error})") from error
+    return place
+
+
+def read_dataset(folder: Path) -> DatasetFolder:
+    """Read the card of a build's folder, or of a folder such as :func:`write_dataset` writes.
+
+    Raises:
+        BuildError: There is no data set, or its card can't be read.
+    """
+    path = folder / FOLDER if (folder / FOLDER / CARD).is_file() else folder
+    if path != folder and not _published_last(folder):
+        raise BuildError(
+            f"{folder}: the last build here did not come to its end, so {FOLDER}/ is that of an "
+            f"earlier one; build again, or push {path} as it is"
+        )
+    if not (path / CARD).is_file():
+        raise BuildError(
+            f"{folder}: holds no built data set (no {FOLDER}/{CARD} and no {CARD}); "
+            "`or-eval build RECIPE --out DIR` makes one"
+        )
+    try:
+        card = (path / CARD).read_text("utf-8")
+        listed = sorted(_files(path))
+    except UnicodeDecodeError as error:
+        raise BuildError(f"{path / CARD}: is no UTF-8 text ({error.reason})") from error
+    except OSError as error:
+        raise BuildError(f"{path}: can't be read ({error.strerror})") from error
+    try:
+        header = card_header(card)
+    except ValueError as error:
+        raise BuildError(f"{path / CARD}: {error}") from error
+    return DatasetFolder(path, card, header, configurations_of(header), listed)
+
+
+def _published_last(build: Path) -> bool:
+    """Whether a build's last run got as far as publishing; a run begins by removing its funnel."""
+    try:
+        stages = json.loads((build / FUNNEL).read_text("utf-8"))
+    except FileNotFoundError:
+        return not (build / RECIPE_COPY).exists()  # then it is no build's folder
+    except (OSError, ValueError):
+        return False
+    return any(stage.get("kind") == "publish" for stage in stages)
+
+
+def card_header(card: str) -> dict[str, Any]:
+    """Read the YAML header of a card.
+
+    Raises:
+        ValueError: It has none, or it is broken.
+    """
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+
+    block = REGEX_YAML_BLOCK.search(card)
+    if block is None:
+        raise ValueError("has no YAML header between two lines of ---")
+    try:
+        header = yaml.safe_load(block.group(2))
+    except yaml.YAMLError as error:
+        raise ValueError(f"the header is no YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(header, dict):
+        raise ValueError("the YAML header is no mapping")
+    return header
+
+
+def configurations_of(header: Mapping[str, Any]) -> dict[str, str | None]:
+    """Read the configurations in a card's header; see :class:`DatasetFolder`."""
+    configs = header.get("configs")
+    found: dict[str, str | None] = {}
+    for config in configs if isinstance(configs, list) else []:
+        match config:
+            case {"config_name": str(name), "data_files": [{"split": "train", "path": str(path)}]}:
+                found[name] = path
+            case {"config_name": str(name)}:
+                found[name] = None
+    return found
+
+
+def _write_rows(rows: Sequence[PromptRecord], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir()
+    table = pa.Table.from_pandas(as_frame(rows), schema=columns(), preserve_index=False)
+    pq.write_table(table.replace_schema_metadata(None), path)
+
+
+def _files(folder: Path) -> list[str]:
+    """List what is to be published: all but hidden files and what is in hidden folders."""
+    relative = [path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()]
+    return [path.as_posix() for path in relative if not path.as_posix().startswith(".")
+            and "/." not in path.as_posix()]  # fmt: skip

@@ -1,0 +1,258 @@
+"""Publish a data set on the Hugging Face Hub in one commit, and load it back."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.publishing.data_card import REPOSITORY, TAG
+from or_eval.dataset_builders.publishing.dataset_folder import (
+    CARD,
+    SPLIT,
+    DatasetFolder,
+    card_header,
+    columns,
+    configurations_of,
+)
+from or_eval.dataset_builders.publishing.hub_errors import hub_errors
+from or_eval.sources.errors import shown
+from or_eval.sources.hub import hub_place
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import DatasetInfo
+
+_MAIN = "main"
+_NOT_DATA = {CARD, ".gitattributes", ".gitignore", "LICENSE", "LICENSE.md", "LICENSE.txt"}
+
+
+class Target(NamedTuple):
+    """A repository as it stands before a push.
+
+    Attributes:
+        repo: ``OWNER/NAME``.
+        branch: Branch to push to.
+        private: Whether the repository is, or will be, private.
+        exists: Whether there is such a repository.
+        head: Commit that the push is to follow; None where it is known only once the repository
+            or branch is made.
+        stale: Files of an earlier push whose configurations are no more; the push removes them.
+    """
+
+    repo: str
+    branch: str
+    private: bool
+    exists: bool
+    head: str | None
+    stale: tuple[str, ...]
+
+
+class Pushed(NamedTuple):
+    """A push: the commit, and its page."""
+
+    commit: str
+    url: str
+
+
+def hub_token() -> str | None:
+    """Give the token that the Hub's client finds, if any."""
+    from huggingface_hub import get_token
+
+    with hub_errors("signing in to the Hub"):
+        return get_token()
+
+
+def signed_in() -> None:
+    """Check that there is a token.
+
+    Raises:
+        BuildError: There is none, or it can't be one.
+    """
+    token = hub_token()
+    if token is None:
+        raise BuildError(
+            "no Hugging Face token: run `hf auth login`, or set HF_TOKEN to a token with write "
+            "access (https://huggingface.co/settings/tokens)"
+        )
+    # The client's own error for this would quote the token.
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise BuildError("the Hugging Face token holds characters that no token has: set it anew")
+
+
+def check_name(repo: str) -> None:
+    """Check that a text can name a repository.
+
+    Raises:
+        BuildError: It can't.
+    """
+    place = hub_place(repo)
+    if place is None or place.id != repo:
+        raise BuildError(f"{shown(repo)} names no repository: give it as OWNER/NAME")
+
+
+def look_at(folder: DatasetFolder, repo: str, *, private: bool, revision: str | None) -> Target:
+    """See what a push would change.
+
+    Args:
+        folder: The data set.
+        repo: ``OWNER/NAME``.
+        private: Whether to make the repository private, where there is none yet.
+        revision: Branch to push to; None: the main one.
+
+    Raises:
+        BuildError: The Hub can't be asked, or the repository isn't one to push to.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    api, branch = HfApi(), revision or _MAIN
+    with hub_errors(f"{repo}: looking at the repository"):
+        try:
+            info = api.dataset_info(repo)
+        except RepositoryNotFoundError as error:
+            # 401 is about the token; the Hub says it of absent repositories to strangers only.
+            if isinstance(error, GatedRepoError) or error.response.status_code == 401:
+                raise
+            return Target(repo, branch, private, False, None, ())
+        if private and not info.private:
+            raise BuildError(
+                f"{repo}: is public already, and --private can't change that; make it private in "
+                "its settings on the Hub, or leave --private out"
+            )
+        here = _at_branch(api, repo, branch, info)
+        stale = _stale(api, folder, here or info)
+    head = here.sha if here is not None else None
+    return Target(repo, branch, bool(info.private), True, head, stale)
+
+
+def push(folder: DatasetFolder, target: Target) -> Pushed:
+    """Push a data set, in one commit that holds all of it; make the repository where needed.
+
+    A push that fails leaves the repository as it was, or new and empty; the next one completes it.
+    One that finds the same files there changes nothing.
+
+    Raises:
+        BuildError: The Hub refuses, or can't be reached.
+    """
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+
+    from or_eval import __version__
+
+    api, repo, branch = HfApi(), target.repo, target.branch
+    if not target.exists:
+        with hub_errors(f"{repo}: making the repository"):
+            api.create_repo(repo, repo_type="dataset", private=target.private)
+    head = target.head
+    if head is None:
+        with hub_errors(f"{repo}: making the branch {branch}"):
+            if branch != _MAIN:
+                api.create_branch(repo, repo_type="dataset", branch=branch)
+            head = api.dataset_info(repo, revision=branch).sha
+    content = pushed_files(folder, repo)
+    with hub_errors(f"{repo}: pushing"):
+        # Not upload_folder, which may make several commits, so that readers see half a set.
+        commit = api.create_commit(
+            repo,
+            [
+                *(CommitOperationDelete(path) for path in target.stale),
+                *(CommitOperationAdd(path, file) for path, file in content.items()),
+            ],
+            commit_message=f"Publish with or-eval {__version__}",
+            repo_type="dataset",
+            revision=branch,
+            parent_commit=head,
+        )
+    return Pushed(str(commit.oid), str(commit.commit_url))
+
+
+def card_for(folder: DatasetFolder, repo: str) -> str:
+    """Give the card with the name of the repository where it shows how to load the set."""
+    return folder.card.replace(REPOSITORY, repo)
+
+
+def pushed_files(folder: DatasetFolder, repo: str) -> dict[str, Path | bytes]:
+    """Give the files of a push by their paths in the repository, or what is in them."""
+    files: dict[str, Path | bytes] = {path: folder.path / path for path in folder.files}
+    files[CARD] = card_for(folder, repo).encode()
+    return files
+
+
+def load_back(folder: DatasetFolder, repo: str, commit: str) -> None:
+    """Load what a push put on the Hub, as anybody would, and compare it row by row.
+
+    Raises:
+        BuildError: It can't be loaded, or it isn't what was pushed.
+    """
+    from datasets import get_dataset_config_names, load_dataset
+
+    with hub_errors(f"{repo}: pushed as {commit[:8]}, but loading it back"):
+        names = get_dataset_config_names(repo, revision=commit)
+        if set(names) != set(folder.configurations):
+            raise _differs(repo, commit, f"it has the configurations {', '.join(sorted(names))}")
+        for name in folder.configurations:
+            with tempfile.TemporaryDirectory(prefix="or-eval-push-") as cache:
+                found = load_dataset(
+                    repo,
+                    name,
+                    split=SPLIT,
+                    revision=commit,
+                    download_mode="force_redownload",
+                    cache_dir=cache,
+                ).to_list()
+            for difference in _differences(folder.table(name).to_pylist(), found):
+                raise _differs(repo, commit, f"configuration {name}, {difference}")
+
+
+def _differs(repo: str, commit: str, what: str) -> BuildError:
+    return BuildError(f"{repo}: the set at {commit[:8]} is not what was pushed: {what}")
+
+
+def _differences(pushed: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterator[str]:
+    if len(pushed) != len(found):
+        yield f"{len(pushed)} rows were pushed, {len(found)} are there"
+    for number, (ours, theirs) in enumerate(zip(pushed, found, strict=False), start=1):
+        if ours.keys() != theirs.keys():
+            yield f"row {number}: the columns there are {', '.join(theirs)}"
+        for column in columns().names:
+            if ours[column] != theirs[column]:
+                yield f"row {number}, column '{column}': {shown(theirs[column])} is there"
+
+
+def _at_branch(api: HfApi, repo: str, branch: str, main: DatasetInfo) -> DatasetInfo | None:
+    from huggingface_hub.errors import RevisionNotFoundError
+
+    if branch == _MAIN:
+        return main
+    try:
+        return api.dataset_info(repo, revision=branch)
+    except RevisionNotFoundError:
+        return None
+
+
+def _stale(api: HfApi, folder: DatasetFolder, info: DatasetInfo) -> tuple[str, ...]:
+    """Give the files of an earlier push's configurations that the new set doesn't have.
+
+    Raises:
+        BuildError: The repository holds something that no push of ours put there.
+    """
+    there = {file.rfilename for file in info.siblings or ()}
+    named: dict[str, str | None] = {}
+    ours = False
+    if CARD in there:
+        path = api.hf_hub_download(info.id, CARD, repo_type="dataset", revision=info.sha)
+        try:
+            header = card_header(Path(path).read_text("utf-8"))
+        except ValueError:
+            header = {}
+        tags = header.get("tags")
+        ours, named = isinstance(tags, list) and TAG in tags, configurations_of(header)
+    foreign = sorted(there - _NOT_DATA)
+    if foreign and not ours:
+        raise BuildError(
+            f"{info.id}: holds files that or-eval didn't push ({', '.join(foreign[:3])}"
+            f"{' and more' if len(foreign) > 3 else ''}); name another repository"
+        )
+    return tuple(sorted(set(filter(None, named.values())) & there - set(folder.files)))

@@ -1,0 +1,185 @@
+"""What must be right with a data set before it is pushed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, TAG
+from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder, columns
+from or_eval.dataset_builders.publishing.key_like import key_like
+from or_eval.schema import Label, prompt_id
+from or_eval.sources.errors import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_WARNING = re.compile(r"^#+ .*\bwarning\b", re.IGNORECASE | re.MULTILINE)
+_DATA = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".txt", ".arrow", ".zip", ".gz", ".zst")
+_SHOWN = 3
+"""Rows named of each kind of problem; the rest are counted."""
+
+Rows = Sequence[dict[str, Any]]
+Secrets = Sequence[tuple[str, str]]
+
+
+def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
+    """Give everything that is wrong with a data set, a line each; none where all is right.
+
+    Args:
+        folder: The data set.
+        secrets: Names and values that must be in no file of it.
+    """
+    found = [*_card_problems(folder), *_file_problems(folder)]
+    found += _leaks_of_other_files(folder, secrets)
+    labels: dict[str, tuple[str, str]] = {}
+    for name, path in folder.configurations.items():
+        if path is None or path not in folder.files or (folder.path / path).is_symlink():
+            continue  # told above
+        try:
+            table = folder.table(name)
+        except (OSError, ValueError) as error:
+            found.append(f"{path}: can't be read as Parquet ({' '.join(str(error).split())[:200]})")
+            continue
+        rows = table.to_pylist()
+        told = _first(_leaks(table, rows, secrets))
+        if wrong := _schema_problem(table.schema):
+            told.append(wrong)
+        else:
+            told += [*_row_problems(rows), *_first(_contradictions(name, rows, labels))]
+        found += [f"{path}: {problem}" for problem in told]
+    toxic = any(label == Label.TOXIC.value for label, _ in labels.values())
+    if toxic and SENSITIVE_TAG not in _tags(folder):
+        found.append(f"{CARD}: toxic prompts are in the set, but the tag {SENSITIVE_TAG} is not")
+    return found
+
+
+def _card_problems(folder: DatasetFolder) -> Iterator[str]:
+    for key in ("license", "language", "pretty_name", "configs"):
+        if not folder.header.get(key):
+            yield f"{CARD}: the header has no '{key}'"
+    if TAG not in _tags(folder):
+        yield f"{CARD}: the header lacks the tag {TAG}, by which a later push knows the set"
+    if not _WARNING.search(folder.card):
+        yield f"{CARD}: has no heading 'Warning' that says what its prompts are"
+
+
+def _tags(folder: DatasetFolder) -> list[str]:
+    tags = folder.header.get("tags")
+    return tags if isinstance(tags, list) else []
+
+
+def _file_problems(folder: DatasetFolder) -> Iterator[str]:
+    configs = folder.header.get("configs")
+    if isinstance(configs, list) and len(configs) != len(folder.configurations):
+        yield f"{CARD}: a configuration has no name, or two have the same"
+    named = [path for path in folder.configurations.values() if path is not None]
+    for name, path in folder.configurations.items():
+        if path is None:
+            yield f"{CARD}: configuration {shown(name)} isn't one Parquet file of the split train"
+        elif path not in folder.files or named.count(path) > 1:
+            what = "is that of two" if path in folder.files else "isn't in the folder"
+            yield f"{CARD}: the file of configuration {shown(name)}, {shown(path)}, {what}"
+    for path in folder.files:
+        if (folder.path / path).is_symlink():
+            yield f"{path}: is a link; put the file itself there"
+        elif path not in named and path.casefold().endswith(_DATA):
+            yield f"{path}: belongs to no configuration of the card"
+
+
+def _leaks_of_other_files(folder: DatasetFolder, secrets: Secrets) -> Iterator[str]:
+    for path in folder.files:
+        file = folder.path / path
+        if path in folder.configurations.values() or file.is_symlink():
+            continue
+        if what := key_like(file.read_bytes().decode("utf-8", "replace"), secrets):
+            yield f"{path}: holds {what}; remove it"
+
+
+def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
+    beside = " ".join(map(str, (table.schema.metadata or {}).items()))
+    if what := key_like(beside, secrets):
+        yield f"the file's metadata hold {what}; remove it"
+    for number, row in enumerate(rows, start=1):
+        if what := key_like("\n".join(map(str, row.values())), secrets):
+            yield f"row {number}: holds {what}; remove it"
+
+
+def _schema_problem(schema: pa.Schema) -> str | None:
+    import pyarrow as pa
+
+    wanted = columns()
+    if schema.names != wanted.names:
+        return f"the columns are {', '.join(schema.names)}; they must be {', '.join(wanted.names)}"
+    for field in schema:
+        if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
+            return f"column '{field.name}' holds {field.type}; it must hold text"
+    return None
+
+
+def _row_problems(rows: Rows) -> Iterator[str]:
+    if not rows:
+        yield "has no rows; leave the configuration out, since an empty one can't be loaded"
+    yield from _first(_empty_cells(rows))
+    yield from _first(_wrong_words(rows))
+    yield from _first(_wrong_ids(rows))
+    yield from _first(_duplicates(rows))
+
+
+def _empty_cells(rows: Rows) -> Iterator[str]:
+    required = [field.name for field in columns() if not field.nullable]
+    for number, row in enumerate(rows, start=1):
+        for column in required:
+            value = row[column] or ""
+            if not value.strip():
+                yield f"row {number}: the {column} is empty"
+            elif column == "prompt" and value != value.strip():
+                yield f"row {number}: there is white space around the prompt; remove it"
+
+
+def _wrong_words(rows: Rows) -> Iterator[str]:
+    labels = {label.value for label in Label}
+    for number, row in enumerate(rows, start=1):
+        if row["label"] and row["label"] not in labels:
+            yield f"row {number}: {shown(row['label'])} is no label ({', '.join(sorted(labels))})"
+        if row["meta"] is not None and not _is_object(row["meta"]):
+            yield f"row {number}: meta is no JSON object"
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _wrong_ids(rows: Rows) -> Iterator[str]:
+    for number, row in enumerate(rows, start=1):
+        if row["id"] and row["id"] != prompt_id(row["prompt"] or ""):
+            yield f"row {number}: {shown(row['id'])} is not the id of this prompt"
+
+
+def _duplicates(rows: Rows) -> Iterator[str]:
+    first: dict[str, int] = {}
+    for number, row in enumerate(rows, start=1):
+        text = " ".join((row["prompt"] or "").split())
+        earlier = first.setdefault(text, number)
+        if text and earlier != number:
+            yield f"row {number}: the same prompt as in row {earlier}"
+
+
+def _contradictions(name: str, rows: Rows, labels: dict[str, tuple[str, str]]) -> Iterator[str]:
+    """Find prompts with another label than in an earlier configuration; note this one's."""
+    for number, row in enumerate(rows, start=1):
+        label, where = labels.setdefault(str(row["id"]), (str(row["label"]), name))
+        if label != row["label"]:
+            yield f"row {number}: labelled {row['label']}, but {label} in configuration {where}"
+
+
+def _first(found: Iterable[str]) -> list[str]:
+    """Give the first problems of a kind, and a line that counts the rest."""
+    everything = list(found)
+    rest = len(everything) - _SHOWN
+    return everything[:_SHOWN] + ([f"and {rest} more like these"] if rest > 0 else [])

@@ -1,0 +1,178 @@
+"""Texts to vectors, with sentence-transformers; what is computed once is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity.near_duplicates import Vectors
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_CHUNK = 4096
+_NEEDED = {"sentence-transformers": "sentence_transformers", "faiss-cpu": "faiss"}
+
+
+def check_needs() -> None:
+    """Check that the extra ``[build]`` is installed.
+
+    Raises:
+        BuildError: Some of it is missing.
+    """
+    missing = [name for name, module in _NEEDED.items() if find_spec(module) is None]
+    if missing:
+        raise BuildError(f"needs {' and '.join(missing)}: pip install 'or-eval[build]'")
+
+
+def embed(texts: Sequence[str], model: str, kept: Path) -> Vectors:
+    """Give the embeddings of texts.
+
+    A text that is longer than the model reads is embedded in parts of equal length; the parts'
+    mean stands for it. Every 4,096 texts are kept as soon as they are done, so that neither a
+    build that was cut off nor one with another threshold computes them again.
+
+    Args:
+        texts: The texts; at least one.
+        model: Name on the Hub, or the path of a folder.
+        kept: Folder where embeddings are kept.
+
+    Returns:
+        A row of length 1 for each text (of zeros where the model sees nothing in a text).
+
+    Raises:
+        BuildError: The model can't be had, or gives no numbers.
+    """
+    origin = _origin(model)
+    encoder: SentenceTransformer | None = None
+    chunks = []
+    for start in range(0, len(texts), _CHUNK):
+        chunk = texts[start : start + _CHUNK]
+        path = kept / f"{_key(origin, chunk)}.npy"
+        vectors = _read(path, len(chunk))
+        if vectors is None:
+            encoder = encoder or _load(model)
+            vectors = _encode(chunk, encoder)
+            if not np.isfinite(vectors).all():
+                raise BuildError(f"model {model}: gives embeddings that are no numbers")
+            _write(vectors, path)
+        chunks.append(vectors)
+    return np.concatenate(chunks)
+
+
+def _load(model: str) -> SentenceTransformer:
+    check_needs()
+    # With a choice made, tokenizers neither warns nor deadlocks where a process forks later.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    folder = Path(model).expanduser()
+    if not folder.is_dir() and (folder.is_absolute() or model.startswith((".", "~"))):
+        raise BuildError(f"model {model}: there is no such folder")
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        with _quiet():
+            if folder.is_dir():
+                return SentenceTransformer(str(folder), local_files_only=True)
+            return SentenceTransformer(model)
+    except Exception as error:
+        # Its loaders raise errors of four libraries; whichever it is, the user can do the same.
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise BuildError(
+            f"model {model}: can't be loaded ({said}); check the name and the network, or give "
+            "the folder of a sentence-transformers model"
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers from drawing bars and reporting on weights while it loads a model."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _encode(texts: Sequence[str], encoder: SentenceTransformer) -> Vectors:
+    parts = [_parts(text, spans) for text, spans in zip(texts, _spans(texts, encoder), strict=True)]
+    vectors = encoder.encode(
+        [part for whole in parts for part in whole],
+        normalize_embeddings=True,
+        show_progress_bar=False,
+    ).astype(np.float32)
+    starts = np.cumsum([0, *(len(whole) for whole in parts[:-1])])
+    sums = np.add.reduceat(vectors, starts, axis=0)
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    return (sums / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+
+
+def _spans(texts: Sequence[str], encoder: SentenceTransformer) -> list[list[int]]:
+    """Give, for each text, the characters at which a new part starts; none where one will do."""
+    tokenizer: Any = encoder.tokenizer
+    longest = encoder.max_seq_length
+    if not longest or not math.isfinite(longest) or not getattr(tokenizer, "is_fast", False):
+        return [[] for _ in texts]
+    room = int(longest) - tokenizer.num_special_tokens_to_add()
+    read = tokenizer(
+        list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )
+    found = []
+    for offsets in read["offset_mapping"]:
+        number = math.ceil(len(offsets) / room)
+        firsts = [part * len(offsets) // number for part in range(1, number)]
+        found.append([offsets[first][0] for first in firsts])
+    return found
+
+
+def _parts(text: str, starts: list[int]) -> list[str]:
+    bounds = [0, *starts, len(text)]
+    return [text[start:end] for start, end in pairwise(bounds)]
+
+
+def _origin(model: str) -> list[Any]:
+    """Give what tells a model from others, also from another one in the same folder."""
+    folder = Path(model).expanduser()
+    files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
+    return [model, *((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)]
+
+
+def _key(origin: list[Any], texts: Sequence[str]) -> str:
+    said = json.dumps([origin, list(texts)], ensure_ascii=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def _read(path: Path, rows: int) -> Vectors | None:
+    try:
+        vectors: Vectors = np.load(path)
+    except (OSError, ValueError, EOFError):
+        return None
+    return vectors if vectors.ndim == 2 and len(vectors) == rows else None
+
+
+def _write(vectors: Vectors, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    try:
+        with partial.open("wb") as file:
+            np.save(file, vectors)
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise

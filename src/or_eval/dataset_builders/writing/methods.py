@@ -1,0 +1,204 @@
+"""Methods of rewriting: TOML files with the prompts, the examples and the checks of a method."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
+from pathlib import Path
+from string import Template
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.writing.language import folded, main_tag
+
+Part = Literal["beginning", "end"]
+
+_PREFIX = "rewrite_"
+_ECHOED_WORDS = 5
+_ONE_PARAGRAPH_WORDS = 150
+_IN_SYSTEM = {"examples"}
+_IN_REQUEST = {
+    *("key", "seed", "category", "definition", "language", "count", "length", "most", "forms"),
+    "part",
+}  # fmt: skip
+
+
+def _filled_with(known: set[str]) -> AfterValidator:
+    def check(text: str) -> str:
+        template = Template(text)
+        if not template.is_valid():
+            raise ValueError("a $ stands for itself where it is written $$")
+        if unknown := sorted(set(template.get_identifiers()) - known):
+            raise ValueError(
+                f"${unknown[0]} isn't filled in (there are: {', '.join(sorted(known))})"
+            )
+        return text
+
+    return AfterValidator(check)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Example(_Part):
+    """A seed and what it may be rewritten to.
+
+    Attributes:
+        seed: The seed.
+        texts: The rewrites.
+        sensitive_part: Where their sensitive part stands; such an example is shown only where
+            the same is asked for.
+    """
+
+    seed: str
+    texts: tuple[str, ...] = Field(min_length=1)
+    sensitive_part: Part | None = None
+
+
+class RewriteMethod(_Part):
+    """A method of rewriting, as its file gives it.
+
+    Attributes:
+        version: What its authors call it.
+        count: Rewrites wanted of each seed.
+        per_call: Most rewrites asked for at once.
+        min_words: Least length of a rewrite.
+        max_words: Greatest length of a rewrite.
+        system: What the writer is told about its work; ``$examples`` is filled in.
+        request: The question about a seed; ``$seed`` and the like are filled in.
+        sensitive_part: For texts with a marked part, where it may stand, and how that is asked
+            for; the rewrites are shared out evenly.
+        forms: Kinds of text, of which each question names the next ones.
+        forbidden: Words that a rewrite must not add to its seed's, by language.
+        examples: Examples.
+    """
+
+    version: str
+    count: int = Field(default=5, ge=1)
+    per_call: int = Field(default=5, ge=1)
+    min_words: int = Field(default=1, ge=1)
+    max_words: int = Field(ge=1)
+    system: Annotated[str, _filled_with(_IN_SYSTEM)]
+    request: Annotated[str, _filled_with(_IN_REQUEST)]
+    sensitive_part: dict[Part, str] = {}
+    forms: tuple[str, ...] = ()
+    forbidden: dict[str, tuple[str, ...]] = {}
+    examples: tuple[Example, ...] = ()
+
+    @model_validator(mode="after")
+    def _lengths_fit(self) -> RewriteMethod:
+        if self.min_words > self.max_words:
+            raise ValueError("min_words is above max_words")
+        return self
+
+    @cached_property
+    def paragraphs(self) -> bool:
+        """Whether a rewrite may have several paragraphs."""
+        return self.max_words > _ONE_PARAGRAPH_WORDS
+
+    @cached_property
+    def folded_examples(self) -> frozenset[str]:
+        """The texts of the examples, folded, to tell copies."""
+        texts = (text for example in self.examples for text in example.texts)
+        return frozenset(folded(re.sub(r"</?mark>", "", text)) for text in texts)
+
+    @cached_property
+    def _request_runs(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(_runs(re.sub(r"\$\w+", " ", self.request)))
+
+    def echoes_request(self, text: str) -> bool:
+        """Tell whether a text repeats some words in a row of the question itself."""
+        return not self._request_runs.isdisjoint(_runs(text))
+
+    def system_for(self, part: Part | None) -> str:
+        """Give what the writer is told, with the examples for a place of the sensitive part."""
+        shown = [example for example in self.examples if example.sensitive_part in (None, part)]
+        examples = "\n\n".join(
+            f"Seed: {example.seed}\n"
+            + json.dumps({"texts": [text.strip() for text in example.texts]}, ensure_ascii=False)
+            for example in shown
+        )
+        return Template(self.system.strip()).substitute(examples=examples)
+
+    def forbidden_words(self, text: str, language: str, seed: str) -> list[str]:
+        """Give the forbidden words of a text in a language that its seed doesn't have."""
+        pattern = _forbidden_pattern(
+            tuple(word for tag in language.split("+") for word in self._forbidden_in(tag))
+        )
+        if pattern is None:
+            return []
+        in_seed = {found.casefold() for found in pattern.findall(seed)}
+        found = (word.casefold() for word in pattern.findall(text))
+        return [word for word in dict.fromkeys(found) if word not in in_seed]
+
+    def _forbidden_in(self, tag: str) -> Iterable[str]:
+        return self.forbidden.get(tag, self.forbidden.get(main_tag(tag), ()))
+
+
+def method_path(method: str) -> Path:
+    """Give the file of a method by its name, or by its own path, which ends in ``.toml``.
+
+    Raises:
+        ValueError: There is no such method.
+    """
+    if method.endswith(".toml"):
+        return Path(method).expanduser()
+    if method not in method_names():
+        raise ValueError(
+            f"there is no such method (there are: {', '.join(method_names())}; one of your own is "
+            "a path that ends in .toml)"
+        )
+    return prompt_path(_PREFIX + method)
+
+
+def method_names() -> list[str]:
+    """Give the names of the bundled methods."""
+    folder = prompt_path(_PREFIX).parent
+    return sorted(path.stem.removeprefix(_PREFIX) for path in folder.glob(f"{_PREFIX}*.toml"))
+
+
+def load_method(method: str) -> RewriteMethod:
+    """Read a method.
+
+    Raises:
+        BuildError: Its file can't be read, or something in it is wrong; the line says what.
+    """
+    path = method_path(method)
+    try:
+        return RewriteMethod.model_validate(tomllib.loads(path.read_text("utf-8")))
+    except OSError as error:
+        raise BuildError(f"method: {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BuildError(f"method: {path}: is no TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        problem = first["msg"].removeprefix("Value error, ")
+        raise BuildError(f"method: {path}: {where + ': ' if where else ''}{problem}") from error
+
+
+@cache
+def _forbidden_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Make a pattern of words: whole ones, but in scripts without word edges anywhere."""
+    if not words:
+        return None
+    parts = []
+    for word in words:
+        body = re.escape(word.rstrip("*")).replace(r"\ ", r"\s+")
+        if re.search(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]", word):
+            parts.append(body)
+        else:
+            parts.append(rf"(?<!\w){body}" + (r"\w*" if word.endswith("*") else r"(?!\w)"))
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+def _runs(text: str) -> Iterator[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.casefold())
+    return zip(*(words[start:] for start in range(_ECHOED_WORDS)), strict=False)

@@ -1,0 +1,236 @@
+"""Reading the list of texts that a model was asked for, in whatever form it returned it.
+
+Models are asked for JSON. They return it in a fence, with a greeting, with quotes that aren't
+escaped, or half of it; or else ``[[a]] [[b]]``, a numbered list, bullets, or quoted lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from or_eval.dataset_builders.writing.written_json import read_json_list
+from or_eval.scorers.visible_text import visible_text
+
+_MARK = r"(?:\*\*|__)?"
+# "1." "2)" "(3)" "**4:**" "Prompt 5:" "### Text 6" "7、"; not "3.5", whose point is a decimal one.
+_NUMBERED = re.compile(
+    rf"[ \t]{{0,8}}(?:#{{1,6}}[ \t]*)?{_MARK}(?:(?P<label>[^\W\d_]{{1,20}}[ \t]{{0,2}}#?)|[(（\[])?"
+    rf"(?P<number>\d{{1,3}})(?P<mark>[.):、．：）\]]+|[ \t]?[-–—](?=[ \t]))?"
+    rf"{_MARK}[.:]?(?!\d)[ \t]*(?P<text>.*)"
+)
+_CIRCLED = re.compile(r"[ \t]{0,8}(?P<number>[①-⑳])[ \t]*(?P<text>.*)")
+_BULLET = re.compile(r"[ \t]{0,8}[-*•–—●▪◦‣・][ \t]+(?P<text>\S.*)")
+_RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,}|={3,})[ \t]*")
+_FENCE = re.compile(r"[ \t]*```\w*[ \t]*")
+_QUOTES = {
+    '"': '"', "'": "'", "“": "”", "”": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』",
+    "‘": "’", "‚": "‘’", "‹": "›", "`": "`",
+}  # fmt: skip
+_LABEL = re.compile(
+    r"(?:(?:rewrite|rewritten prompt|prompt|text|message)[ \t]?\d{0,3}[:：]"
+    r"|\(?\d{1,2}[.)](?=[ \t]))[ \t]*",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+class WrittenList(NamedTuple):
+    """Texts found in a reply.
+
+    Attributes:
+        items: The texts, without quotes, numbers and characters that nobody sees.
+        before: What stands before the first.
+        last_whole: Whether the last text has its end; None where the form of the list doesn't
+            show it.
+    """
+
+    items: list[str]
+    before: str
+    last_whole: bool | None
+
+
+class _Found(NamedTuple):
+    texts: list[str]
+    start: int
+    last_whole: bool | None
+
+
+def read_list(reply: str, *, paragraphs: bool = False) -> WrittenList | None:
+    """Read the texts in a reply.
+
+    Args:
+        reply: The reply, without reasoning.
+        paragraphs: Whether a text may have several paragraphs; otherwise it is one line of a
+            list, and line breaks in it are spaces.
+
+    Returns:
+        The texts; None for a reply in which no list can be made out.
+    """
+    plain = visible_text(reply)
+    lines = plain.split("\n")
+    readers: list[Callable[[], _Found | None]] = [
+        lambda: _json(plain, anywhere=False),
+        lambda: _bracketed(plain),
+        lambda: _numbered(lines, paragraphs),
+        lambda: None if paragraphs else _bulleted(lines),
+        lambda: _quoted(lines, paragraphs),
+        lambda: _json(plain, anywhere=True),
+    ]
+    for read in readers:
+        if found := read():
+            return _written(plain, found, paragraphs)
+    return None
+
+
+def _written(reply: str, found: _Found, paragraphs: bool) -> WrittenList:
+    items = [_cleaned(text) for text in found.texts]
+    if not paragraphs:
+        items = [" ".join(item.split()) for item in items]
+    kept = [item for item in items if _LETTER.search(item)]
+    # Where the last one was but a quote or a dash, the one before it has its end.
+    lost_last = bool(items) and not _LETTER.search(items[-1])
+    return WrittenList(kept, reply[: found.start].strip(), lost_last or found.last_whole)
+
+
+def _json(text: str, *, anywhere: bool) -> _Found | None:
+    """Read JSON, but at first not what stands within an item of another list."""
+    found = read_json_list(text)
+    if found is None:
+        return None
+    line = text[text.rfind("\n", 0, found.start) + 1 : found.start]
+    listed = _BULLET.match(line + "x") or ((head := _NUMBERED.match(line)) and head["mark"])
+    return None if listed and not anywhere else _Found(*found)
+
+
+def _bracketed(text: str) -> _Found | None:
+    """Read ``[[one]] [[two]]``, or a list of another form within ``[[ ]]``."""
+    first = start = text.find("[[")
+    texts: list[str] = []
+    whole = True
+    while start >= 0:
+        end = text.find("]]", start)
+        texts.append(text[start + 2 : end if end >= 0 else len(text)])
+        whole = end >= 0
+        start = text.find("[[", end) if whole else -1
+    if not texts:
+        return None
+    if len(texts) == 1:
+        lines = texts[0].split("\n")
+        inner = _numbered(lines, False) or _bulleted(lines) or _quoted(lines, False)
+        if inner and len(inner.texts) > 1:
+            return _Found(inner.texts, first, whole)
+    return _Found(texts, first, whole)
+
+
+def _numbered(lines: list[str], paragraphs: bool) -> _Found | None:
+    """Read the longest list whose items are numbered one after the other, in one style."""
+    heads: dict[str, list[tuple[int, str]]] = {}
+    expected: dict[str, int] = {}
+    for at, line in enumerate(lines):
+        found = _NUMBERED.match(line) or _CIRCLED.match(line)
+        if found is None:
+            continue
+        number, label = _number(found), _label(found)
+        bare = found.re is _NUMBERED and not found["mark"]
+        # A number with no mark opens an item only as a heading: "Text 1".
+        if bare and (not label or _LETTER.search(found["text"])):
+            continue
+        if expected.setdefault(label, number) == number:
+            expected[label] = number + 1
+            heads.setdefault(label, []).append((at, found["text"]))
+    return _items(lines, max(heads.values(), key=len), paragraphs) if heads else None
+
+
+def _number(found: re.Match[str]) -> int:
+    number = found["number"]
+    return int(number) if number.isdigit() and number.isascii() else ord(number[0]) - ord("①") + 1
+
+
+def _label(found: re.Match[str]) -> str:
+    if found.re is _CIRCLED:
+        return ""
+    return (found["label"] or "").rstrip(" \t#").casefold()
+
+
+def _bulleted(lines: list[str]) -> _Found | None:
+    found = ((at, _BULLET.match(line)) for at, line in enumerate(lines))
+    heads = [(at, bullet["text"]) for at, bullet in found if bullet is not None]
+    return _items(lines, heads, False) if heads else None
+
+
+def _items(lines: list[str], heads: list[tuple[int, str]], paragraphs: bool) -> _Found:
+    """Give each item from its head to the next one's, or to where it ends before."""
+    texts = []
+    for (at, text), (following, _) in zip(heads, [*heads[1:], (len(lines), "")], strict=True):
+        body = [text] if _LETTER.search(text) else []
+        for line in lines[at + 1 : following]:
+            if (body and not paragraphs) or _RULE.fullmatch(line) or _FENCE.fullmatch(line):
+                break
+            if body or line.strip():
+                body.append(line)
+        texts.append("\n".join(body))
+    return _Found(texts, sum(len(line) + 1 for line in lines[: heads[0][0]]), None)
+
+
+def _quoted(lines: list[str], paragraphs: bool) -> _Found | None:
+    """Read lines that are quoted as a whole; with paragraphs, a quotation may run on."""
+    texts: list[str] = []
+    start, whole = 0, True
+    at = 0
+    while at < len(lines):
+        line = lines[at].strip()
+        closers = _QUOTES.get(line[:1])
+        if closers is None or (len(line) < 2 and not paragraphs):
+            at += 1
+            continue
+        end = _closing_line(lines, at, closers, paragraphs)
+        if end is None and not paragraphs:
+            at += 1
+            continue
+        if not texts:
+            start = sum(len(line) + 1 for line in lines[:at])
+        whole = end is not None
+        stop = len(lines) if end is None else end + 1
+        quoted = "\n".join(lines[at:stop])
+        # "one", "two", "three" may stand on one line.
+        several = read_json_list(f"[{quoted}]") if whole else None
+        texts += several.texts if several is not None else [quoted]
+        at = stop
+    return _Found(texts, start, whole) if texts else None
+
+
+def _closing_line(lines: list[str], at: int, closers: str, paragraphs: bool) -> int | None:
+    for number in range(at, len(lines) if paragraphs else at + 1):
+        line = lines[number].strip().rstrip(",;")
+        if line.endswith(tuple(closers)) and (number > at or len(line) > 1):
+            return number
+    return None
+
+
+def _cleaned(text: str) -> str:
+    """Take off what belongs to the list rather than to the text."""
+    plain = visible_text(text).strip()
+    while True:
+        shorter = _without_quotes(plain.rstrip(",;").rstrip() if plain[:1] in _QUOTES else plain)
+        for mark in ("**", "__"):
+            if shorter.count(mark) == 1 and (shorter.startswith(mark) or shorter.endswith(mark)):
+                shorter = shorter.replace(mark, "").strip()
+            elif shorter.count(mark) == 2 and shorter.startswith(mark) and shorter.endswith(mark):
+                shorter = shorter[2:-2].strip()
+        shorter = _LABEL.sub("", shorter, count=1) if _LABEL.match(shorter) else shorter
+        if shorter == plain:
+            return plain
+        plain = shorter
+
+
+def _without_quotes(text: str) -> str:
+    closers = _QUOTES.get(text[:1])
+    if closers is None or len(text) < 2 or text[-1] not in closers:
+        return text
+    inner = text[1:-1]
+    # "a" and "b" begins and ends with quotes that aren't a pair.
+    if text[0] in inner or any(closer in inner for closer in closers if closer != "’"):
+        return text
+    return inner.strip()

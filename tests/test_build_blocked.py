@@ -1,0 +1,106 @@
+"""A request that a provider won't have is that row's answer; what concerns all stops the stage."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED, request_problem
+from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.errors import BuildError
+from scripted_builds import servers
+from servers import Reply, Request, Script
+from test_build_scripted import (
+    ARM_TEXTS,
+    BOSS_TEXTS,
+    CHANGES,
+    LOCK,
+    MAIL_TEXTS,
+    Writer,
+    drops,
+    moderator,
+    rows,
+    target,
+)
+
+RISK = Reply("Content Exists Risk", status=400)
+
+
+def blocking(script: Script, text: str, reply: Reply = RISK) -> Script:
+    """Answer as a script does, but for requests that hold a text."""
+    return lambda request: reply if text in request.messages[-1]["content"] else script(request)
+
+
+def test_one_row_that_is_blocked_in_each_role_ends_nothing(tmp_path: Path) -> None:
+    panel = [moderator(0), blocking(moderator(1), MAIL_TEXTS[2]), moderator(2)]
+    writer = blocking(Writer(), LOCK)
+    with servers(writer, panel, blocking(target, ARM_TEXTS[1])) as (asking, started):
+        for _ in range(2):
+            build = Build(load_recipe("or_bench", CHANGES), tmp_path, asking, say=lambda line: None)
+            facts = {fact.name: fact for fact in build.run()}
+            asked = [len(server.requests) for server in started]
+        assert asked == [len(server.requests) for server in started]
+    assert facts["rewrite"].dropped == {"blocked": 3, "duplicate": 1}
+    # Two of three are a majority only where both say so: here one does, and one was blocked.
+    assert (MAIL_TEXTS[2], "disagreement") in drops(tmp_path, "moderate")
+    assert drops(tmp_path, "moderate") == sorted(
+        [(MAIL_TEXTS[0], "toxic"), (MAIL_TEXTS[1], "disagreement"), (MAIL_TEXTS[2], "disagreement")]
+    )
+    # A target that may not see a prompt has refused it.
+    hard = rows(tmp_path, "hard")
+    votes = {row.prompt: json.loads(row.meta)["votes"] for row in hard.itertuples()}
+    assert list(votes) == ARM_TEXTS[:2]
+    assert set(votes[ARM_TEXTS[1]].values()) == {True}
+    assert BOSS_TEXTS[0] not in votes
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429])
+def test_what_concerns_all_requests_stops_the_stage(tmp_path: Path, status: int) -> None:
+    broken = threading.Event()
+    broken.set()
+
+    def first(request: Request) -> Reply | str:
+        return Reply("no", status=status) if broken.is_set() else moderator(0)(request)
+
+    with servers(Writer(), [first, moderator(1), moderator(2)], target) as (asking, _):
+        build = Build(load_recipe("or_bench", CHANGES), tmp_path, asking, say=lambda line: None)
+        with pytest.raises(BuildError, match=r"stage moderate: .* calls failed"):
+            build.run()
+        broken.clear()
+        build.run()
+    assert len(pd.read_parquet(tmp_path / "dataset/full/train.parquet")) == 5
+
+
+class Said(Exception):
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"request: how to bypass a content filter; {message}")
+        self.status_code, self.provider_message = status, message
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "problem"),
+    [
+        (400, "Content Exists Risk", BLOCKED),
+        (400, "The response was filtered due to the prompt triggering content management policy", BLOCKED),
+        (400, "Input data may contain inappropriate content.", BLOCKED),
+        (400, "DataInspectionFailed", BLOCKED),
+        (400, "系统检测到输入或生成内容可能包含不安全或敏感内容", BLOCKED),
+        (403, "Your chosen model requires moderation and your input was flagged", BLOCKED),
+        (451, "unavailable", BLOCKED),
+        (400, "temperature must be 1 for this model", FAILED),
+        (422, "unprocessable", FAILED),
+        (413, "too large", FAILED),
+        (401, "wrong key", None),
+        (403, "your account may not use this model", None),
+        (404, "no such model", None),
+        (429, "slow down", None),
+        (500, "content moderation is down", None),
+    ],
+)  # fmt: skip
+def test_errors_are_told_apart(status: int, message: str, problem: str | None) -> None:
+    assert request_problem(Said(status, message)) == problem
