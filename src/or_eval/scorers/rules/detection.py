@@ -30,14 +30,16 @@ _SECOND_LANGUAGE = 0.12
 _FEW_WORDS = 8
 _WORDS_TO_GUESS_BY = 3
 _GUESS_CHARS = 400
+# A score is a count of words: near another is what one word more could turn round.
 _NEAR = 1.0
 _FAR = 3.0
 _FAR_SHARE = 0.15
+# What a language loses where none of its usual letters is there.
 _WITHOUT_USUAL = 2.0
 # Nats between the guesser's first and second guess.
 _SURE_GUESS = 8.0
-# So many hits more than any other language has, as a number and as a share of the words, are
-# clear; so is a share of the words that no accident brings about.
+# A score so far above any other language's, as a number and as a share of the words, is clear
+# where the words and letters that tell are also no accident.
 _CLEAR_LEAD = 2
 _CLEAR_LEAD_SHARE = 0.08
 _CLEAR_SHARE = 0.2
