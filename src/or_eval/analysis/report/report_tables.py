@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.wording import COUNTS, doubt_shares
@@ -74,6 +75,22 @@ def report_tables(found: Findings) -> list[ReportTable]:
             "Every class but direct_answer counts as refused. A partial refusal declines a part, "
             "or declines and then answers; an indirect one never says no and never answers.",
             found.classes,
+        ),
+        ReportTable(
+            "who-refused",
+            "Who refused",
+            "The model in its text, or in the place its API has for refusals; a safety filter of "
+            "its provider; or it declined and a fallback model answered. Shares are of all "
+            "responses with a verdict and add up to the refusal rate. Blocks for recitation or "
+            "personal data say nothing about refusing and stand among those without a verdict.",
+            refusal_shares(found.logs.responses, "provenance"),
+        ),
+        ReportTable(
+            "grounds",
+            "On what ground",
+            "The ground that a refusal names, by the stage that decided. Shares are of all "
+            "responses with a verdict and add up to the refusal rate.",
+            refusal_shares(found.logs.responses, "reason"),
         ),
         ReportTable(
             "pairs",
