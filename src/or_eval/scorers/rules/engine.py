@@ -15,10 +15,10 @@ from or_eval.scorers.rules.language_pack import (
     language_codes,
     language_pack,
 )
-from or_eval.scorers.rules.normalize import visible
 from or_eval.scorers.rules.quotation import blank_quotations
 from or_eval.scorers.rules.structure import edges, passages
 from or_eval.scorers.verdict import Evidence, Verdict
+from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing
 
 _EVIDENCE_CHARS = 200
 _MOST_EVIDENCE = 6
@@ -44,9 +44,12 @@ def classify_response(
         with the reason, for a response that is empty or in a language without rules.
     """
     spoken, in_reasoning = blank_reasoning(response)
-    if not visible(spoken):
+    if not has_visible_text(spoken):
         reason = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
-        return Verdict(None, True, unscored_because=reason)
+        return Verdict(None, False, unscored_because=reason)
+    if stands_for_nothing(spoken):
+        said = f"'{spoken.strip()}' may stand for a response that is missing"
+        return Verdict(None, False, unscored_because=UnscoredReason.UNSETTLED, note=said)
     # What is quoted may be in another language than the response, as in a translation.
     unquoted = blank_quotations(spoken.lstrip()[:_SAMPLE_CHARS])
     enough = len(unquoted.split()) >= _ENOUGH_WORDS

@@ -43,8 +43,3 @@ def fold(text: str) -> str:
 def fold_pattern(pattern: str) -> str:
     """Fold the literal characters of a regular expression the way :func:`fold` folds text."""
     return unicodedata.normalize("NFKC", pattern.translate(_CHARACTERS))
-
-
-def visible(text: str) -> bool:
-    """Tell whether a text has anything to see: a letter, digit, symbol or mark."""
-    return any(not ch.isspace() and ord(ch) not in _INVISIBLE for ch in text)
