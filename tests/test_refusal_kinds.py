@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from made_logs import made_log, made_sample, votes_log
-from or_eval.analysis.intervals import proportion
 from or_eval.analysis.rates import rates
 from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.responses import read_logs
+from or_eval.intervals import rate_interval
 from report_logs import run
 
 KINDS = [
@@ -42,7 +42,7 @@ def test_shares_add_up_to_the_rate_and_have_its_intervals(log: Path) -> None:
         assert shares["share"].sum() == pytest.approx(rate)
     first = refusal_shares(responses, "reason").set_index("reason").loc["policy"]
     values = [1.0] * 5 + [0.0] * 5
-    assert (first["lower"], first["upper"]) == proportion(values, list(range(10)))[1:]
+    assert (first["lower"], first["upper"]) == rate_interval(values, list(range(10)))[1:]
 
 
 def test_old_logs_have_no_kinds(tmp_path: Path) -> None:

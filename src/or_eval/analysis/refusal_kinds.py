@@ -8,9 +8,9 @@ from typing import Literal
 import pandas as pd
 
 from or_eval.analysis.families import response_families
-from or_eval.analysis.intervals import LEVEL, proportion
 from or_eval.analysis.logs import LogError
-from or_eval.analysis.rates import MEASURES
+from or_eval.analysis.rates import MEASURES, mean_over_prompts
+from or_eval.intervals import LEVEL
 from or_eval.schema import Provenance, Reason
 
 Kind = Literal["provenance", "reason"]
@@ -48,8 +48,8 @@ def refusal_shares(
     rows = []
     for values, group in scored.groupby([*by, "label"], sort=True):
         for name in sorted(named[group.index].dropna().unique()):
-            of_kind = (named[group.index] == name).to_numpy(dtype="float64", na_value=0.0)
-            estimate = proportion(of_kind, families[group.index].to_numpy(), level)
+            of_kind = (named[group.index] == name).fillna(False).astype("float64")
+            estimate = mean_over_prompts(of_kind, group, families, level)
             counts = (name, int(of_kind.sum()), len(of_kind))
             rows.append((*values, *counts, estimate.value, estimate.lower, estimate.upper))
     return pd.DataFrame(rows, columns=columns)
