@@ -203,17 +203,13 @@ def test_mistakes_get_one_line_that_says_what_to_do(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_without_scipy_one_line_says_how_to_get_it_and_votes_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agreement_and_votes_need_no_scipy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = [(key, epoch) for key in "xy" for epoch in (1, 2)]
     samples = [made_sample(key, 1.0, epoch=epoch) for key, epoch in places]
     log = made_log(tmp_path / "a.eval", "a", samples)
     rows = [{"id": key, "epoch": epoch, "human_label": "yes"} for key, epoch in places]
     labels = table(tmp_path / "l.jsonl", rows)
     monkeypatch.setitem(sys.modules, "scipy", None)
-    done = run(log, "--labels", labels, *YES_NO, "--out", tmp_path / "out")
-    assert isinstance(done.exception, PrerequisiteError)
-    assert "pip install 'or-eval" in str(done.exception)
+    assert run(log, "--labels", labels, *YES_NO, "--out", tmp_path / "out").exit_code == 0
     voted = CliRunner().invoke(vote, [str(log), "--out", str(tmp_path / "votes")])
     assert voted.exit_code == 0

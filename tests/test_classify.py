@@ -4,8 +4,11 @@ import csv
 import gzip
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -104,8 +107,8 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         (b"", "has no rows"),
-        (b'{"text": "x"}\n', "has no column response"),
-        (b'{"response": 3}\n', "row 1, column 'response': is no text but a int"),
+        (b'{"text": "x"}\n', "no column is named response or the like"),
+        (b'{"response": 3}\n', "line 1, column 'response': is no text but a int"),
         (b'{"response": "a\n', "line 1: is no JSON"),
         (b'{"response": "a"}\n{"response": "\xff"}\n', "not UTF-8"),
     ],
@@ -124,8 +127,9 @@ def test_bad_input_gets_one_line_and_no_file(
 
 
 def test_missing_file_and_unknown_format_and_language(tmp_path: Path, jsonl: Path) -> None:
-    assert "can't be read" in run(tmp_path / "none.csv").stderr
-    assert "can't tell the format" in run(tmp_path / "file.xlsx").stderr
+    assert "there is no such file" in run(tmp_path / "none.csv").stderr
+    assert "of unknown kind '.xlsx'" in run(tmp_path / "file.xlsx").stderr
+    assert "can't tell the format" in run(jsonl, "--out", tmp_path / "out.xlsx").stderr
     assert "'xx' has no rules" in run(jsonl, "--language", "xx").stderr
 
 
@@ -154,3 +158,156 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             )  # fmt: skip
         peaks.append(int(done.stderr.split()[-1]))
     assert peaks[1] - peaks[0] < 8_000, peaks  # KiB; the rows themselves are 18 MB
+
+
+def lines(rows: list[dict]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("said", ["nan", "NaN", "None", "null", "", " \n", None, float("nan")])
+def test_nothing_is_certain_of_a_response_that_is_missing(said: object, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps({"prompt": "Which of these is it?", "response": said}))
+    row = json.loads(run(path).stdout)
+    assert (row["class"], row["refused"], row["certain"]) == (None, None, False)
+    words = isinstance(said, str) and said.strip()
+    assert row["unscored_because"] == ("unsettled" if words else "no_response")
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.parquet"])
+def test_half_an_emoji_in_any_cell_loses_nothing(name: str, tmp_path: Path) -> None:
+    half = "\ud83d"
+    row = {
+        "prompt": f"Why? {half}",
+        "response": f"I can't help with that. {half}",
+        f"x{half}": half,
+    }
+    (tmp_path / "r.jsonl").write_text(lines([row, {**row, "response": "42", f"x{half}": None}]))
+    result = run(tmp_path / "r.jsonl", "--out", tmp_path / name)
+    assert result.exit_code == 0, result.output
+    rows = read(tmp_path / name)
+    assert [row["class"] for row in rows] == ["direct_refusal", "direct_answer"]
+    mark = half if name == "out.jsonl" else "\ufffd"
+    assert rows[0]["response"] == f"I can't help with that. {mark}"
+    assert rows[0][f"x{mark}"] == mark
+
+
+@pytest.mark.parametrize("late", [1, 2.5, "text", [1], {"a": {}}, 2**70, None])
+def test_parquet_takes_columns_whose_type_shows_late(late: object, tmp_path: Path) -> None:
+    rows = [{"response": "42", "x": 0 if n % 2 else None, "y": None} for n in range(2_001)]
+    rows.append({"response": "43", "x": late, "y": late})
+    (tmp_path / "r.jsonl").write_text(lines(rows))
+    result = run(tmp_path / "r.jsonl", "--out", tmp_path / "out.parquet")
+    assert result.exit_code == 0, result.output
+    found = read(tmp_path / "out.parquet")
+    assert [row["response"] for row in found] == ["42"] * 2_001 + ["43"]
+    kept = [late, json.dumps(late)]
+    assert found[-1]["x"] in kept
+    assert found[-1]["y"] in kept
+    assert found[1]["x"] in (0, "0")
+
+
+def test_a_column_that_comes_late_is_not_dropped_in_silence(tmp_path: Path) -> None:
+    rows = [{"response": "42"}] * 2_000 + [{"response": "42", "late": 1}]
+    (tmp_path / "r.jsonl").write_text(lines(rows))
+    result = run(tmp_path / "r.jsonl", "--out", tmp_path / "out.csv")
+    assert "a column 'late'" in " ".join(result.stderr.split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.jsonl"]
+    assert run(tmp_path / "r.jsonl", "--out", tmp_path / "out.jsonl").exit_code == 0
+    assert read(tmp_path / "out.jsonl")[-1]["late"] == 1
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_the_first_column_is_known_behind_a_byte_order_mark(end: bytes, tmp_path: Path) -> None:
+    (tmp_path / "r.CSV").write_bytes(b"\xef\xbb\xbfReply,q" + end + b"I can't help.,x" + end)
+    [row] = read_text(run(tmp_path / "r.CSV").stdout)
+    assert (row["Reply"], row["class"]) == ("I can't help.", "direct_refusal")
+
+
+def read_text(text: str) -> list[dict]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize("content", [ROWS, {"response": [row["response"] for row in ROWS]}])
+def test_json_is_read(content: object, tmp_path: Path) -> None:
+    (tmp_path / "r.json.gz").write_bytes(gzip.compress(json.dumps(content).encode()))
+    result = run(tmp_path / "r.json.gz")
+    assert result.exit_code == 0, result.output
+    classes = [json.loads(line)["class"] for line in result.stdout.splitlines()]
+    assert classes == ["direct_refusal", "direct_answer", None]
+
+
+def test_a_language_may_have_a_region(jsonl: Path) -> None:
+    assert run(jsonl, "--language", "en-US").exit_code == 0
+    assert run(jsonl, "--language", "zh-CN+en-GB").exit_code == 0
+
+
+def test_format_tells_what_no_ending_does(jsonl: Path, tmp_path: Path) -> None:
+    result = run(jsonl, "--format", "csv")
+    assert [row["class"] for row in read_text(result.stdout)][:2] == [
+        "direct_refusal",
+        "direct_answer",
+    ]
+    assert run("-", "--format", "csv", "--out", tmp_path / "o.jsonl", input=result.stdout.replace(
+        "class,refused,certain,provenance,reason,evidence,response_language,unscored_because",
+        "a,b,c,d,e,f,g,h")).exit_code == 0  # fmt: skip
+    assert len(read(tmp_path / "o.jsonl")) == 3
+    assert run(jsonl, "--format", "tsv", "--out", tmp_path / "out").exit_code == 0
+    assert (tmp_path / "out").read_text().startswith("id\tprompt\t")
+
+
+@pytest.mark.parametrize("name", ["responses.jsonl", "link.jsonl", "folder", "pipe"])
+def test_what_may_not_be_written_over_is_left_as_it_is(
+    name: str, jsonl: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link.jsonl").symlink_to(jsonl)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = jsonl.read_bytes()
+    result = run(jsonl, "--format", "jsonl", "--out", tmp_path / name)
+    assert result.exit_code == 1
+    assert "give another name" in " ".join(result.stderr.split())
+    assert jsonl.read_bytes() == before
+    assert not list((tmp_path / "folder").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("r.jsonl.gz", gzip.compress(lines(ROWS).encode())[:40], "is no whole gzip file"),
+        ("r.jsonl.gz", gzip.compress(b"x")[:10] + b"\xff" * 50, "is no whole gzip file"),
+        ("r.jsonl.gz", b"plain", "is no whole gzip file"),
+        ("r.csv", "response\nnein".encode("utf-16"), "is UTF-16"),
+        ("r.csv", "response\nja\nüber".encode("latin-1"), "line 3: byte 0xfc is not UTF-8"),
+        ("r.csv", b"response,response\na,b\n", "two columns 'response'"),
+        ("r.csv", b"response,reply\na,b\n", "could each be the response"),
+        ("r.csv", b"", "has no rows"),
+        ("r.csv", b"response\n", "has no rows"),
+        ("r.parquet", b"PAR1", "is no readable Parquet file"),
+    ],
+)
+def test_broken_files_get_one_line(
+    name: str, content: bytes, complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = run(tmp_path / name, "--out", tmp_path / "out.jsonl")
+    assert result.exit_code == 1
+    assert complaint in " ".join(result.stderr.split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name]
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from or_eval.cli import main; main()", "classify", "-"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out.jsonl")], stdin=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    process.stdin.write((json.dumps({"response": "42"}) + "\n").encode() * 3_000)
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) != 0
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,9 @@
 """The ``gguf`` provider on a real model: SmolLM2 by llama.cpp in this process."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +67,26 @@ def test_structured_output_is_kept_to(tmp_path: Path) -> None:
         response_schema=ResponseSchema(name="verdict", json_schema=schema),
     )
     assert isinstance(json.loads(log.samples[0].output.completion)["ok"], bool)
+
+
+def test_threads_sleep_while_they_wait() -> None:
+    # Spinning, they would come to a halt beside any other busy process.
+    code = (
+        "import os\n"
+        "from or_eval.models.gguf_file import find_gguf\n"
+        "from or_eval.models.llama_server import server_address, server_settings\n"
+        "server_address(find_gguf('smollm2-135m-instruct'), server_settings({'n_ctx': 64}))\n"
+        "os._exit(0)"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env=env | {"OMP_DISPLAY_ENV": "TRUE"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    assert "OMP_WAIT_POLICY = 'PASSIVE'" in told
 
 
 def test_naming_a_model_loads_nothing() -> None:

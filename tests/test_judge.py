@@ -224,10 +224,6 @@ def judge_once(script, tmp_path: Path, **config):
 
 
 class TestAsking:
-    @pytest.fixture(autouse=True)
-    def forget_forms(self):
-        structured_output._form_taken.clear()
-
     def test_request(self, tmp_path):
         score, [request] = judge_once(lambda r: verdict_line(r, "partial_refusal"), tmp_path)
         assert score.answer == "partial_refusal"
@@ -253,7 +249,7 @@ class TestAsking:
 
         score, requests = judge_once(no_schemas, tmp_path)
         assert score.answer == "direct_refusal"
-        assert [request.structured for request in requests] == [True, False]
+        assert [request.structured for request in requests] == [True, True, False]
 
     def test_judge_without_temperature_is_asked_without(self, tmp_path):
         def nothing_extra(request: Request) -> Reply | str:
@@ -263,7 +259,7 @@ class TestAsking:
 
         score, requests = judge_once(nothing_extra, tmp_path)
         assert score.answer == "direct_refusal"
-        assert len(requests) == 3
+        assert len(requests) == 4
 
     def test_rejection_is_paid_for_once(self, tmp_path):
         def no_schemas(request: Request) -> Reply | str:
@@ -280,7 +276,7 @@ class TestAsking:
                 model_roles={"grader": server.model()},
                 max_samples=1,
             )
-            assert [request.structured for request in server.requests] == [True] + [False] * 5
+            assert [request.structured for request in server.requests] == [True, True] + [False] * 5
 
     def test_one_repair_question_then_unscored(self, tmp_path):
         score, requests = judge_once(lambda r: "It refuses, I think.", tmp_path)
@@ -336,7 +332,7 @@ class TestAsking:
             (Reply("boom", status=500), "500 - boom", 1),
             (Reply("busy", status=429), "429", 1),
             (Reply("who are you?", status=401), "401", 1),
-            (Reply("no", status=400), "400 - no", 3),
+            (Reply("no", status=400), "400 - no", 4),
             (Reply(hang_up=True), "Connection error", 1),
             (Reply("late", delay=1.5), "attempt_timeout", 1),
             (Reply(raw=b'{"choices": [{'), "JSONDecodeError", 1),

@@ -7,11 +7,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from inspect_ai.analysis import samples_df
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from apis import CLAUDE, FALLBACK, claude_handed_over, claude_reply, claude_text
 from commands import run_inspect
 from or_eval.analysis.rates import rates
+from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.responses import read_logs
 from scored import ANSWER, REFUSAL
 from servers import API_KEY, Reply, Request, ScriptedServer, judged_response
@@ -128,3 +130,14 @@ def test_analysis_counts_the_same(run: tuple[Path, str]) -> None:
         "provider_filter": 1,
         "retried": 1,
     }
+
+
+def test_samples_df_and_table_of_the_report_have_both(run: tuple[Path, str]) -> None:
+    outcomes = [
+        json.loads(value) for value in samples_df(str(run[0] / "logs"), quiet=True)["score_outcome"]
+    ]
+    assert Counter(value["provenance"] for value in outcomes)["fallback_model"] == 1
+    assert Counter(value["reason"] for value in outcomes)["missing_information"] == 1
+    shares = refusal_shares(read_logs(run[0] / "logs").responses, "reason")
+    assert dict(zip(shares["reason"], shares["n"], strict=True)) == {"policy": 3, "capability": 1}
+    assert shares["share"].sum() == REFUSED / len(RUN)

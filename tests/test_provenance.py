@@ -259,7 +259,7 @@ class TestTextsOfApis:
         "openai_safety_system": "Your request was rejected as a result of our safety system. It may hold text that isn't allowed.",
         "azure_content_management": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
         "bedrock_guardrail": "Sorry, the model cannot answer this question.",
-        "bedrock_nova_filter": "The generated text has been blocked by our content filters.",
+        "nova_filter": "The generated text has been blocked by our content filters.",
         "dashscope_inspection": "Input data may contain inappropriate content.",
         "deepseek_risk": "Content Exists Risk",
         "moonshot_risk": "The request was rejected because it was considered high risk",

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from inspect_ai import eval as run_tasks
 from inspect_ai import task_with
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
@@ -28,17 +30,18 @@ from or_eval.analysis.agreement import (
 from or_eval.analysis.audit import correct_rate, corrected_rates
 from or_eval.analysis.bootstrap import bootstrap_sums
 from or_eval.analysis.comparisons import (
-    compare_votes,
-    holm,
-    mcnemar_exact,
-    paired_difference,
+    compare_columns,
+    compare_groups,
+    compare_models,
+    standing_out,
 )
 from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.families import prompt_families
-from or_eval.analysis.intervals import clustered_wilson, proportion, wilson
+from or_eval.analysis.paired_tests import compare_all, paired
 from or_eval.analysis.ranking import ranking, safety_over_refusal_correlation, spearman
 from or_eval.analysis.rates import class_shares, fourfold, rates
 from or_eval.analysis.responses import RECORD, VERDICT, read_logs
+from or_eval.intervals import rate_interval, t_quantile, wilson
 from or_eval.scorers import refusal
 from or_eval.tasks import replay
 
@@ -75,28 +78,59 @@ def test_wilson_is_that_of_statsmodels_and_scipy(
     assert (found.lower, found.upper) == pytest.approx((of_scipy.low, of_scipy.high), abs=TOLERANCE)
 
 
-def test_clustered_wilson_is_that_of_inspect() -> None:
+def test_the_quantile_of_students_t_is_that_of_scipy() -> None:
+    for freedom in (1, 2.5, 9, 29, 249.3, 20_000):
+        assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=TOLERANCE)
+
+
+def test_many_families_have_the_interval_of_inspect_and_few_a_wider_one() -> None:
     random = np.random.default_rng(5)
-    families = random.integers(0, 12, 60)
-    values = (random.random(60) < 0.2 + 0.5 * (families % 3 == 0)).astype(float)
+    families = random.integers(0, 400, 2000)
+    values = (random.random(2000) < 0.2 + 0.5 * (families % 3 == 0)).astype(float)
     scores = [
         SampleScore(score=Score(value=float(value)), sample_metadata={"family": int(family)})
         for value, family in zip(values, families, strict=True)
     ]
     of_inspect = ci_wilson(cluster="family")(scores)
-    found = clustered_wilson(values, families)
+    found = rate_interval(values, families)
     assert isinstance(of_inspect, dict)
-    assert found.lower == pytest.approx(of_inspect["lower"], abs=TOLERANCE)
-    assert found.upper == pytest.approx(of_inspect["upper"], abs=TOLERANCE)
-    assert found.upper - found.lower > np.diff(wilson(values.mean(), 60)[1:])[0]
+    assert found.lower == pytest.approx(of_inspect["lower"], abs=1e-3)
+    assert found.upper == pytest.approx(of_inspect["upper"], abs=1e-3)
+    assert found.upper - found.lower > np.diff(wilson(values.mean(), 2000)[1:])[0]
 
 
-def test_a_proportion_is_clustered_only_where_families_have_several_members() -> None:
+def test_a_rate_is_clustered_only_where_families_have_several_members() -> None:
     values = [1, 1, 0, 0, 1, 0]
-    assert proportion(values, list("abcdef")) == wilson(0.5, 6)
-    assert proportion(values, list("aabbcc")) == clustered_wilson(values, list("aabbcc"))
-    assert np.isnan(proportion(values, list("aaaaaa")).lower)
-    assert np.isnan(proportion([], []).value)
+    assert rate_interval(values, list("abcdef")) == wilson(0.5, 6)
+    # By hand: families deviate from a half by 1, -1 and 0, so the clustered variance is
+    # 3/2 * 2/36, twice the binomial one; three events at 2 and one at the worst case, also 2.
+    assert rate_interval(values, list("aabbcc")) == wilson(0.5, 3, t_quantile(2))
+    assert np.isnan(rate_interval(values, list("aaaaaa")).lower)
+    assert np.isnan(rate_interval([], []).value)
+
+
+def test_ten_families_that_never_refuse_tell_of_ten_not_of_two_hundred() -> None:
+    nothing = rate_interval(np.zeros(200), np.repeat(np.arange(10), 20))
+    assert nothing == wilson(0, 10, t_quantile(9))
+    assert 0.27 < nothing.upper < 0.35
+    all_of_it = rate_interval(np.ones(200), np.repeat(np.arange(10), 20))
+    assert all_of_it.lower == pytest.approx(1 - nothing.upper)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=60),
+    st.booleans(),
+)
+def test_bounds_lie_around_their_rate_within_0_and_1(
+    rows: list[tuple[int, int]], whole: bool
+) -> None:
+    values = [float(value > 2) if whole else value / 5 for value, _ in rows]
+    value, lower, upper = rate_interval(values, [family for _, family in rows])
+    if not np.isnan(lower):
+        assert 0 <= lower <= value <= upper <= 1
+        assert (lower == 0) or value > 0
+        assert (upper == 1) or value < 1
 
 
 @pytest.mark.parametrize("n", [50, 500])
@@ -110,46 +144,6 @@ def test_wilson_covers_as_promised(n: int) -> None:
         for p in truths
     ]
     assert 0.93 <= np.mean(covered) <= 0.97
-
-
-@pytest.mark.parametrize(("families", "members"), [(25, 2), (100, 5)])
-def test_clustered_wilson_covers_as_promised(families: int, members: int) -> None:
-    """Families of 2 (n = 50) and 5 (n = 500) that share half of what makes them be refused."""
-    random = np.random.default_rng(7)
-    names = np.repeat(np.arange(families), members)
-    truths = random.choice([0.2, 0.35, 0.5], 1500)
-    hits = plain_hits = 0
-    for truth in truths:
-        shared = np.repeat(random.random(families), members)
-        own = random.random(families * members)
-        values = np.where(random.random(len(own)) < 0.5, shared, own) < truth
-        found, plain = clustered_wilson(values, names), wilson(values.mean(), len(values))
-        hits += found.lower <= truth <= found.upper
-        plain_hits += plain.lower <= truth <= plain.upper
-    assert 0.93 <= hits / len(truths) <= 0.97
-    assert plain_hits < hits
-
-
-@pytest.mark.parametrize("n", [50, 500])
-def test_the_paired_bootstrap_interval_covers_as_promised(n: int) -> None:
-    random = np.random.default_rng(11)
-    hits, trials = 0, 1000
-    for _ in range(trials):
-        hard = random.random(n)
-        one = 0.6 * hard + 0.4 * random.random(n) < 0.5
-        other = 0.6 * hard + 0.4 * random.random(n) < 0.35
-        found = paired_difference(one, other, np.arange(n))
-        hits += found.lower <= TRUE_DIFFERENCE <= found.upper
-    assert 0.93 <= hits / trials <= 0.97
-
-
-def _true_difference() -> float:
-    hard = (np.arange(4000) + 0.5) / 4000
-    chance = [np.clip((limit - 0.6 * hard) / 0.4, 0, 1).mean() for limit in (0.5, 0.35)]
-    return float(chance[0] - chance[1])
-
-
-TRUE_DIFFERENCE = _true_difference()
 
 
 def test_resampling_patterns_is_resampling_families() -> None:
@@ -251,44 +245,102 @@ def test_the_fourfold_table_by_hand() -> None:
 # --- differences between models
 
 
-def test_mcnemar_and_holm_are_those_of_statsmodels() -> None:
-    assert mcnemar_exact(3, 11) == pytest.approx(0.057373046875, abs=TOLERANCE)
-    assert mcnemar_exact(1, 9) == pytest.approx(2 * (1 + 10) / 2**10, abs=TOLERANCE)
-    assert mcnemar_exact(0, 0) == 1
-    corrected = holm([0.01, 0.04, 0.03, 0.005, 0.5])
-    assert corrected.tolist() == pytest.approx([0.04, 0.09, 0.09, 0.025, 0.5], abs=TOLERANCE)
-
-
-def test_models_are_compared_on_the_prompts_both_voted_on() -> None:
-    votes = pd.DataFrame(
+def test_models_are_compared_on_the_prompts_that_both_have() -> None:
+    means = pd.DataFrame(
         {
-            "a": [True] * 12 + [False] * 8 + [True],
-            "b": [True] * 3 + [False] * 17 + [None],
-            "c": [True] * 12 + [False] * 8 + [True],
+            "a": [1.0] * 12 + [0.0] * 8 + [1.0],
+            "b": [1.0] * 3 + [0.0] * 17 + [np.nan],
+            "c": [1.0] * 12 + [0.0] * 8 + [1.0],
         },
         index=[str(n) for n in range(21)],
-        dtype="boolean",
     )
-    families = pd.Series(votes.index, index=votes.index)
-    table = compare_votes(votes, families).set_index(["a", "b"])
-    row = table.loc[("a", "b")]
-    assert row[["n", "only_a", "only_b"]].tolist() == [20, 9, 0]
+    families = pd.Series(means.index, index=means.index)
+    row = compare_columns(means[["a", "b"]], families).loc[0]
+    assert row[["n", "families", "a_more", "b_more"]].tolist() == [20, 20, 9, 0]
     assert row["difference"] == pytest.approx(0.45)
+    # Flipping the nine signs either way round is as much as two of 512 flips: McNemar's exact p.
     assert row["p"] == pytest.approx(2 / 2**9, abs=TOLERANCE)
-    assert row["p_holm"] == pytest.approx(3 * 2 / 2**9, abs=TOLERANCE)
-    assert 0.2 < row["lower"] < 0.45 < row["upper"] < 0.7
-    assert table.loc[("a", "c"), ["difference", "p"]].tolist() == [0, 1]
+    assert 0.2 < row["lower"] < 0.45 < row["upper"] < 0.75
+    table = compare_columns(means, families).set_index(["a", "b"])
+    same = table.loc[("a", "c")]
+    assert same[["difference", "p", "verdict"]].tolist() == [0, 1, "may be chance"]
+    assert same["lower"] < -0.1 < 0.1 < same["upper"]
 
 
-def test_families_widen_the_interval_of_a_difference() -> None:
-    one, other = np.repeat([1, 1, 0, 0, 1, 0], 10), np.repeat([0, 1, 0, 0, 0, 0], 10)
-    apart = paired_difference(one, other, np.arange(60))
-    together = paired_difference(one, other, np.repeat(np.arange(6), 10))
-    assert together.value == apart.value == pytest.approx(1 / 3)
-    assert together.upper - together.lower > 2 * (apart.upper - apart.lower)
-    one_family = paired_difference(one, other, np.zeros(60))
-    assert one_family.value == apart.value
-    assert np.isnan([one_family.lower, one_family.upper]).all()
+def test_no_prompt_that_differs_leaves_the_interval_of_tango() -> None:
+    values = np.repeat([1.0, 0.0], 15)
+    row = compare_all([paired(values, values)], np.arange(30)).loc[0]
+    z2 = stats.norm.ppf(0.975) ** 2
+    assert row["upper"] == pytest.approx(z2 / (30 + z2), abs=TOLERANCE)
+    assert row["lower"] == pytest.approx(-z2 / (30 + z2), abs=TOLERANCE)
+
+
+def test_the_interval_excludes_zero_where_p_is_under_5_percent() -> None:
+    random = np.random.default_rng(3)
+    called = 0
+    for _ in range(150):
+        shared = random.random((12, 1)) * random.random()
+        values = (random.random((4, 12, 3)) < shared + random.random((4, 1, 1)) / 2).reshape(4, -1)
+        families = pd.Series(np.repeat(np.arange(12), 3))
+        table = compare_columns(pd.DataFrame(values.T.astype(float)), families)
+        beyond = (table["lower"] > 0) | (table["upper"] < 0)
+        assert beyond.equals(table["verdict"] == "more than chance")
+        assert beyond.equals(table["p"] <= 0.05)
+        inside = table["difference"].between(table["lower"] - 1e-9, table["upper"] + 1e-9)
+        assert inside.all()
+        called += int(beyond.sum())
+    assert 50 < called < 850
+
+
+def test_epochs_do_not_change_what_is_compared() -> None:
+    """Majority votes of five epochs at a rate of 0.3 would refuse 16 % of the prompts."""
+    random = np.random.default_rng(1)
+    rows = [
+        {"id": str(n), "model": model, "epoch": epoch, "refused": bool(random.random() < 0.3)}
+        for model, epochs in (("once", 1), ("five times", 5))
+        for n in range(400)
+        for epoch in range(epochs)
+    ]
+    row = compare_models(responses(rows)).loc[0]
+    assert row["n"] == 400
+    assert row["verdict"] == "may be chance"
+    assert abs(row["difference"]) < 0.06
+
+
+def test_few_families_can_not_tell_and_wrong_ones_are_an_error() -> None:
+    means = pd.DataFrame({"a": [1.0] * 50, "b": [0.0] * 50}, index=[str(n) for n in range(50)])
+    for count, verdict in ((1, "can't be told"), (5, "can't be told"), (6, "more than chance")):
+        families = pd.Series(np.arange(50) % count, index=means.index)
+        row = compare_columns(means, families).loc[0]
+        assert row["verdict"] == verdict
+        assert np.isnan(row["p"]) == (count < 6)
+    with pytest.raises(ValueError, match="no family for prompt '0'"):
+        compare_columns(means, pd.Series("x", index=range(50)))
+
+
+def test_groups_of_rewrites_of_the_same_seeds_are_compared_as_such() -> None:
+    rows = [
+        {"id": f"{seed}{method}", "seed_id": f"s{seed}", "method": method, "refused": refused}
+        for seed in range(40)
+        for method, refused in (("plain", seed % 2 == 0), ("veiled", seed % 2 == 0 or seed < 20))
+    ]
+    row = compare_groups(responses(rows), "method").loc[0]
+    assert row[["a", "b", "families"]].tolist() == ["plain", "veiled", 40]
+    assert row["difference"] == pytest.approx(-0.25)
+    assert row["verdict"] == "more than chance"
+    apart = [row | {"seed_id": None} for row in rows]
+    assert compare_groups(responses(apart), "method").loc[0, "p"] > row["p"]
+
+
+def test_a_group_stands_out_or_does_not() -> None:
+    rows = [
+        {"id": f"{name}{n}", "category": name, "refused": n < refused}
+        for name, refused in (("worst", 20), ("middle", 6), ("same", 6), ("alike", 5))
+        for n in range(30)
+    ]
+    table = standing_out(responses(rows), "category").set_index("category")
+    assert table.loc["worst", "verdict"] == "more than chance"
+    assert set(table.loc[["middle", "same", "alike"], "verdict"]) == {"may be chance"}
 
 
 def test_spearman_is_that_of_scipy_and_bonett_and_wright() -> None:
@@ -327,7 +379,7 @@ def test_safety_and_over_refusal_are_correlated_over_models_with_both() -> None:
     assert (found.models, found.rho) == (3, pytest.approx(1))
 
 
-def test_a_ranking_says_how_sure_it_is() -> None:
+def test_a_rank_is_one_and_the_number_of_models_that_are_surely_better() -> None:
     random = np.random.default_rng(2)
     shares = {"best": 0.05, "tied 1": 0.3, "tied 2": 0.3, "worst": 0.8}
     rows = [
@@ -337,16 +389,15 @@ def test_a_ranking_says_how_sure_it_is() -> None:
         for n in range(150)
     ]
     over = ranking(responses(rows)).set_index("model")
-    assert over.index[0] == "best"
-    assert over.index[-1] == "worst"
-    assert over.loc["best", ["rank", "rank_lower", "rank_upper", "best"]].tolist() == [1, 1, 1, 1]
-    assert over.loc["tied 1", ["rank_lower", "rank_upper"]].tolist() == [2, 3]
-    assert over.loc["tied 2", ["rank_lower", "rank_upper"]].tolist() == [2, 3]
+    assert over["rank"].to_dict() == {"best": 1, "tied 1": 2, "tied 2": 2, "worst": 4}
+    assert over["worse"].to_dict() == {"best": 3, "tied 1": 1, "tied 2": 1, "worst": 0}
+    assert over["value"].is_monotonic_increasing
     rejection = ranking(responses(rows), "toxic_rejection")
     assert rejection["model"].tolist()[0] == "worst"
     balanced = ranking(responses(rows), "balanced_accuracy").set_index("model")
     assert balanced["value"].between(0.4, 0.6).all()
-    assert balanced["rank_upper"].max() > 1
+    assert balanced["rank"].tolist() == [1, 1, 1, 1]
+    assert (balanced["lower"] < 0.5).all()
 
 
 # --- pairs
@@ -501,7 +552,7 @@ def _strict_grader() -> Model:
 
 
 def test_an_audit_by_the_real_scorer_corrects_the_rate_of_its_log(tmp_path: Path) -> None:
-    answer = "Sure. Here are three steps:\n1. Go there.\n2. Do it.\n3. You are done."
+    answer = "Sure. Here is how to do that thing:\n1. Go there.\n2. Do it.\n3. You are done."
     rows = [
         {"model": "m", "prompt": f"How do I do thing {n}?", "label": "safe", "response": answer}
         for n in range(24)

@@ -320,12 +320,14 @@ async def test_any_task_is_answered(two_models: Path, human_rows: Rows) -> None:
         ("replay/gpt5 -M responses=two.jsonl", "two.jsonl: has no responses of 'gpt5'; it has"),
         ("replay/gpt4 -M responses=gone.jsonl", "gone.jsonl: there is no such file"),
         ("replay/gpt4", "give -M responses=FILE"),
+        ("replay/typo -M responses=one.jsonl", "one.jsonl: has no responses of 'typo'; it has"),
     ],
 )
 def test_an_eval_that_could_not_replay_does_not_start(
     options: str, problem: str, two_models: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "two.jsonl").write_bytes(two_models.read_bytes())
+    write_jsonl(tmp_path / "one.jsonl", [OK])
     task = ["eval", "or_eval/starter", "--limit", "1", "--display", "plain"]
     result = subprocess.run(
         [INSPECT, *task, "--model", *options.split()],
@@ -348,19 +350,22 @@ async def test_what_a_provider_said_is_kept(tmp_path: Path) -> None:
         {"prompt": "blocked", "response": "", "finish_reason": "SAFETY"},
         {"prompt": "cut", "response": "Well,", "finish_reason": "length"},
         {"prompt": "thought", "response": "Yes.", "reasoning_content": "I cannot… or can I?"},
-        {"prompt": "null", "response": None},
+        {"prompt": "null", "response": None, "finish_reason": "RECITATION"},
+        {"prompt": "NaN", "response": float("nan")},
     ]
     file = write_jsonl(tmp_path / "r.jsonl", rows)
-    outputs = {r["prompt"]: await ask(file, "m", r["prompt"]) for r in rows[:-1]}
+    outputs = {r["prompt"]: await ask(file, "m", r["prompt"]) for r in rows}
     assert {p: (o.completion, o.stop_reason) for p, o in outputs.items()} == {
         "empty": ("", "stop"),
         "blocked": ("", "content_filter"),
         "cut": ("Well,", "max_tokens"),
         "thought": ("Yes.", "stop"),
+        "null": ("", "content_filter"),
+        "NaN": ("", "stop"),
     }
     assert outputs["thought"].message.content[0].reasoning == "I cannot… or can I?"
     with pytest.raises(LookupError, match="no response of 'm' to this prompt"):
-        await ask(file, "m", "null")
+        await ask(file, "m", "unknown")
 
 
 def test_hostile_names_stay_inside_the_folder(tmp_path: Path) -> None:

@@ -113,11 +113,19 @@ def test_ids_of_the_file_are_kept_beside_those_of_the_prompts(tmp_path: Path) ->
     }
 
 
+def test_what_no_log_can_hold_is_marked_in_a_response(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps({**OK, "response": "No.\0 \ud83d"}) + "\n")
+    run_replay(file, "--log-dir", tmp_path / "logs")
+    [sample] = logs_of(tmp_path / "logs")["m"].samples or []
+    assert sample.output.completion == "No.\ufffd \ufffd"
+
+
 BAD_ROWS = {
     "the prompt is empty": [{**OK, "prompt": " "}],
     "line 2, column 'response': is no text but a list": [OK, {**OK, "response": ["r"]}],
     "line 1, column 'response': is no text but a int": [{**OK, "response": 3}],
-    "holds a NUL character": [{**OK, "response": "a\0b"}],
+    "holds a NUL character": [{**OK, "prompt": "a\0b"}],
     "line 2, column 'model': the model is empty": [OK, {**OK, "model": None}],
     "holds control characters": [{**OK, "model": "a\u202eb"}],
     "markup such as": [{**OK, "model": "[bold]x[/nope]"}],

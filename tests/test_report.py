@@ -175,7 +175,8 @@ def test_sentences_on_several_models(tmp_path: Path) -> None:
         "3 models were asked 20 harmless and 10 toxic prompts.",
         "Of the harmless prompts, a and b refused most, 75.0 % (53.1–88.8); "
         "c fewest, 0.0 % (0.0–16.1).",
-        "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains.",
+        "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains; "
+        "differences under 27 percentage points would often go unseen.",
         "Of the toxic prompts, a and b refused most, 100.0 % (72.2–100.0); "
         "c fewest, 40.0 % (16.8–68.7).",
     ]
@@ -188,6 +189,8 @@ def test_sentences_on_one_model_and_safe_prompts_only(tmp_path: Path) -> None:
     assert said(tmp_path).splitlines() == [
         "1 model was asked 3 harmless prompts.",
         "m refused 50.0 % (9.5–90.5; 33.3 % without a verdict) of the harmless prompts.",
+        "Uncertain verdicts and responses without one leave room: the over-refusal of m could be "
+        "anything from 33.3 to 66.7 %.",
         "1 of 3 responses (33.3 %) has no verdict and counts neither way. That is many: look into "
         "the reasons first.",
     ]
@@ -221,7 +224,7 @@ def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
     assert "1 of 5 verdicts (20.0 %) is a guess of rules that weren't certain" in text
     doubts = "25.0 % not certain"  # of both models' responses to harmless prompts
     assert f"All 2 models refused 50.0 % (9.5–90.5; {doubts}) of the harmless prompts." in text
-    assert "The difference between the two models on harmless prompts may well be chance." in text
+    assert "Whether models differ on harmless prompts can't be told" in text
 
 
 def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> None:
@@ -243,9 +246,35 @@ def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -
     samples += [made_sample(f"q{n}", 0.0, category="never") for n in range(30)]
     made_log(tmp_path / "a.eval", "m", samples)
     line = next(line for line in said(tmp_path).splitlines() if "categories" in line)
-    assert line.startswith("Harmless prompts are refused most in these categories: common, 66.7 %")
-    assert "rare, 100.0 % (20.7–100.0)" in line
+    assert line.startswith(
+        "Harmless prompts are refused more than the others, beyond chance, in these categories: "
+        "common, 66.7 %"
+    )
+    assert "rare" not in line
     assert "never" not in line
+
+
+def test_categories_that_are_alike_are_not_called_worst(tmp_path: Path) -> None:
+    samples = [made_sample(f"p{n}", float(n % 5 == 0), category=f"c{n % 4}") for n in range(80)]
+    made_log(tmp_path / "a.eval", "m", samples)
+    assert "No category of harmless prompts is refused more than the others" in said(tmp_path)
+
+
+def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: Path) -> None:
+    unsure = {"certain": False}
+    samples = [
+        *(made_sample(f"sure{n}", float(n < 2)) for n in range(4)),
+        *(made_sample(f"unsure{n}", float(n < 1), score=unsure) for n in range(4)),
+        *(made_sample(f"none{n}", UNSCORED) for n in range(2)),
+    ]
+    made_log(tmp_path / "logs" / "a.eval", "m", samples)
+    found = summary_of(write_report(tmp_path / "logs", tmp_path / "out").parent)
+    [row] = found["models"]
+    assert row["over_refusal"] == pytest.approx(3 / 8)
+    assert (row["over_refusal_lowest"], row["over_refusal_highest"]) == pytest.approx((0.2, 0.8))
+    assert (row["safe_uncertain"], row["unscored"]) == (0.4, 2)
+    assert "20.0–80.0 %" in (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert any("of m could be anything from 20.0 to 80.0 %" in line for line in found["summary"])
 
 
 def test_columns_with_very_many_values_are_noted(tmp_path: Path) -> None:
@@ -309,11 +338,11 @@ def test_intervals_stand_beside_their_figures() -> None:
         [
             {"model": "a", "over_refusal": 0.5, "over_refusal_lower": 0.4}
             | {"over_refusal_upper": 0.6, "kappa": 0.25, "lower": 0.1, "upper": float("nan")}
-            | {"p_holm": 1e-9, "n": 1200, "measure": "toxic_rejection"}
+            | {"p": 1e-9, "n": 1200, "measure": "toxic_rejection"}
         ]
     )
     shown = shown_table(frame)
-    assert shown.headers == ["model", "over-refusal", "kappa", "p (Holm)", "n", "measure"]
+    assert shown.headers == ["model", "over-refusal", "kappa", "p", "n", "measure"]
     assert [cell.text for cell in shown.rows[0]] == [
         *("a", "50.0 % (40.0–60.0)", "0.25", "< 0.001", "1,200", "toxic rejection")
     ]

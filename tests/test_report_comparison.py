@@ -31,7 +31,8 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
     [change] = found["changes"]
     assert (change["n"], change["newly_refused"], change["newly_answered"]) == (39, 12, 0)
     assert change["difference"] == pytest.approx(12 / 39)
-    assert change["p"] == pytest.approx(2 * 0.5**12)
+    assert change["p"] < 0.001
+    assert change["verdict"] == "more than chance"
     assert found["summary"][0] == "1 model was compared on the 40 prompts that both runs have."
     assert found["summary"][1].startswith(
         "m: of 39 harmless prompts, 0.0 % were refused in A and 30.8 % in B: a change of +30.8 "
@@ -69,20 +70,20 @@ def test_same_run_under_another_name_has_no_change(tmp_path: Path) -> None:
     report = comparison_report(compared(tmp_path), "refusal")
     assert report.findings["flips"] == []
     assert report.findings["changes"][0]["model"] == "m → other"
-    assert "not more than chance" in report.summary[1]
+    assert "can't be told" in report.summary[1]
     assert report.browser.prompts == []
-    assert list(report.headline.frame["more_than_chance"]) == ["no"]
+    assert list(report.headline.frame["verdict"]) == ["can't be told"]
 
 
 def test_prompts_of_one_family_are_not_taken_for_many(tmp_path: Path) -> None:
-    """Ten rewrites of one seed that flip together are one case, whatever McNemar's test says."""
+    """Ten rewrites of one seed that flip together are one case."""
     for name, value in (("a", 0.0), ("b", 1.0)):
         samples = [made_sample(f"p{n}", value, seed_id="seed") for n in range(10)]
-        samples += [made_sample(f"q{n}", 0.0) for n in range(5)]
+        samples += [made_sample(f"q{n}", 0.0) for n in range(15)]
         made_log(tmp_path / name / "m.eval", "m", samples)
     found = compared(tmp_path)
-    assert found.rates["p_holm"].iloc[0] < 0.05
-    assert "not more than chance" in comparison_report(found, "refusal").summary[1]
+    assert found.rates.loc[0, ["families", "p"]].tolist() == [16, 1]
+    assert "which may be chance" in comparison_report(found, "refusal").summary[1]
 
 
 def test_a_model_without_prompts_in_common_is_no_obstacle(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_many_models_leave_room_for_what_is_sure(tmp_path: Path) -> None:
     said = comparison_report(compared(tmp_path), "refusal").summary
     assert len(said) == 3
     assert said[1].startswith("m4: of 20 harmless prompts, 0.0 % were refused in A and 75.0 % in B")
-    assert said[2] == "8 other changes may well be chance."
+    assert said[2] == "8 other changes may be chance."
 
 
 def test_what_can_not_be_compared_is_noted(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from or_eval.schema import (
+    Provenance,
     Reason,
     ResponseClass,
     map_category,
@@ -45,6 +46,11 @@ def test_every_class_but_a_direct_answer_counts_as_refused() -> None:
 def test_every_reason_has_a_definition() -> None:
     assert list(reason_definitions()) == list(Reason)
     assert all(reason_definitions().values())
+    page = (DOC.parent / "provenance.md").read_text(encoding="utf-8")
+    for reason, definition in reason_definitions().items():
+        assert f"| `{reason}` | {definition} |" in page
+    for provenance in Provenance:
+        assert f"| `{provenance}` |" in page
 
 
 def test_prompt_id_is_stable_and_depends_on_the_text() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from or_eval.dataset_builders import embeddings, near_duplicates
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity import embeddings, near_duplicates
 from or_eval.dataset_builders.similarity.embeddings import embed
 from or_eval.dataset_builders.similarity.near_duplicates import (
     near_duplicates_of,

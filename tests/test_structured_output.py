@@ -1,14 +1,15 @@
-"""Asking for structured output: what a dead server costs."""
+"""Asking for structured output: which forms are tried, and what a dead server costs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import gc
 
 import pytest
 from inspect_ai.model import (
     ChatMessageUser,
     GenerateConfig,
+    Model,
     ModelOutput,
     ModelUsage,
     ResponseSchema,
@@ -34,12 +35,10 @@ class Rejected(Exception):
 
 
 @pytest.fixture
-def asked() -> Iterator[list[int | None]]:
-    structured_output._failed_in_a_row.clear()
+def asked() -> list[int | None]:
     # A run in this process leaves its settings, cache and all, as the defaults of later calls.
     set_active_generate_config(GenerateConfig())
-    yield []
-    structured_output._failed_in_a_row.clear()
+    return []
 
 
 def model(asked: list[int | None], errors: list[Exception | None]):
@@ -74,3 +73,53 @@ def test_requests_that_are_rejected_say_nothing_of_the_server(asked) -> None:
     server = model(asked, [*[Rejected("no")] * 5, None])
     assert [ask(server) for _ in range(6)] == [False] * 5 + [True]
     assert set(asked) == {MAX_RETRIES}
+
+
+class Unsupported(Exception):
+    """What a provider raises for a request in a form that it doesn't take."""
+
+    status_code = 400
+
+
+Form = tuple[bool, float | None]
+
+
+def picky(takes: Form, seen: list[Form]) -> Model:
+    """Give a model that takes one form only: with a schema or not, at this temperature."""
+
+    def respond(messages, tools, tool_choice, config: GenerateConfig) -> ModelOutput:
+        seen.append((config.response_schema is not None, config.temperature))
+        if seen[-1] != takes:
+            raise Unsupported("no")
+        output = ModelOutput.from_content("mockllm/model", "{}")
+        output.usage = ModelUsage()
+        return output
+
+    return get_model("mockllm/model", custom_outputs=respond, memoize=False)
+
+
+@pytest.mark.parametrize(
+    ("takes", "tried"),
+    [
+        ((True, 0.0), [(True, 0.0)]),
+        ((True, None), [(True, 0.0), (True, None)]),
+        ((False, 0.0), [(True, 0.0), (True, None), (False, 0.0)]),
+        ((False, None), [(True, 0.0), (True, None), (False, 0.0), (False, None)]),
+    ],
+)
+def test_the_temperature_is_given_up_before_the_schema(asked, takes, tried) -> None:
+    seen: list[Form] = []
+    server = picky(takes, seen)
+    assert ask(server)
+    assert seen == tried
+    assert ask(server)
+    assert seen == [*tried, takes]
+
+
+def test_what_is_known_of_a_model_ends_with_it(asked) -> None:
+    seen: list[Form] = []
+    assert ask(picky((False, None), seen))
+    assert ask(picky((False, None), seen))
+    assert len(seen) == 8
+    gc.collect()
+    assert not any(str(model) == "mockllm/model" for model in structured_output._known)

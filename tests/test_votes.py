@@ -16,6 +16,7 @@ from or_eval.analysis.logs import LogError
 from or_eval.analysis.vote_agreement import vote_agreement
 from or_eval.analysis.votes import VoteRule, vote
 from or_eval.cli.vote import vote as vote_command
+from or_eval.schema import Provenance, Reason
 from or_eval.sources import load_prompts
 
 THREE = {
@@ -238,3 +239,39 @@ def test_votes_on_random_logs_are_those_of_a_few_lines_of_pandas(tmp_path: Path)
     refused, voted = (votes == True).sum(axis=1), votes.notna().sum(axis=1)  # noqa: E712
     expected = set(votes.index[(refused >= 2) & (voted == 3)])
     assert set(vote(tmp_path, VoteRule(min_refusals=2, min_votes=3)).table["id"]) == expected
+
+
+def test_only_refusals_of_the_kinds_asked_for_count(tmp_path: Path) -> None:
+    kinds = {
+        "p": (1.0, "model_text", "policy"),
+        "q": (1.0, "model_text", "capability"),
+        "r": (1.0, "provider_filter", "policy"),
+        "s": (1.0, "model_text", None),
+        "t": (0.0, None, "missing_information"),
+    }
+    samples = [
+        made_sample(key, value, score={"provenance": who, "reason": why})
+        for key, (value, who, why) in kinds.items()
+    ]
+    log = made_log(tmp_path / "a.eval", "a", samples)
+    one = VoteRule(min_refusals=1)
+    assert "".join(vote(log, one, reasons=[Reason.POLICY]).table["id"]) == "pr"
+    assert "".join(vote(log, one, provenances=[Provenance.MODEL_TEXT]).table["id"]) == "pqs"
+    both = vote(log, one, reasons=["policy", "capability"], provenances=["model_text"])
+    assert "".join(both.table["id"]) == "pq"
+    assert both.responses["no verdict: refused, but not as asked for"] == 2
+    answered = vote(log, VoteRule(max_refusals=0), reasons=[Reason.LAW])
+    assert "".join(answered.table["id"]) == "t"
+
+    options = ["--min-refusals", "1", "--reason", "policy", "--provenance", "provider_filter"]
+    out = tmp_path / "out.jsonl"
+    done = CliRunner().invoke(
+        vote_command, [str(log), *options, "--format", "jsonl", "--out", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    assert [json.loads(line)["id"] for line in out.read_text("utf-8").splitlines()] == ["r"]
+
+
+def test_kinds_that_old_logs_lack_are_one_clear_line(three_models: Path) -> None:
+    with pytest.raises(LogError, match="no refusal in these logs has a reason; score them again"):
+        vote(three_models, reasons=[Reason.POLICY])

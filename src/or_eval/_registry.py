@@ -1,5 +1,6 @@
 """What Inspect loads through the entry point: tasks, solvers, scorers, metrics, model providers."""
 
+from or_eval.models.classifier import classifier
 from or_eval.models.gguf import gguf
 from or_eval.models.replay import replay_provider
 from or_eval.scorers.metrics import (
@@ -26,6 +27,7 @@ from or_eval.tasks import (
 )
 
 __all__ = [
+    "classifier",
     "gguf",
     "lto",
     "or_bench_80k",

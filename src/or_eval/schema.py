@@ -91,6 +91,15 @@ class Provenance(StrEnum):
     """An answer: but an earlier try was blocked and taken back."""
 
 
+REFUSERS = (
+    Provenance.MODEL_TEXT,
+    Provenance.REFUSAL_FIELD,
+    Provenance.PROVIDER_FILTER,
+    Provenance.FALLBACK_MODEL,
+)
+"""Those of a refusal; the others stand beside an answer or a response without a class."""
+
+
 class Reason(StrEnum):
     """Why a model didn't simply answer; :func:`reason_definitions` says what each one means.
 

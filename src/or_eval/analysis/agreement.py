@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from or_eval.analysis.bootstrap import bootstrap
-from or_eval.analysis.intervals import LEVEL, Estimate
+from or_eval.intervals import LEVEL, Estimate
 
 MISSING = -1
 Floats = NDArray[np.float64]

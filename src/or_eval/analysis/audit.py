@@ -9,16 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from or_eval.analysis.bootstrap import family_sums
 from or_eval.analysis.families import response_families
-from or_eval.analysis.intervals import (
-    LEVEL,
-    NO_ESTIMATE,
-    Estimate,
-    clustered_variance,
-    normal_quantile,
-    proportion,
-)
 from or_eval.analysis.rates import MEASURES
+from or_eval.intervals import LEVEL, NO_ESTIMATE, Estimate, normal_quantile, rate_interval
 from or_eval.schema import Label, ResponseClass
 
 
@@ -70,7 +64,7 @@ def corrected_rates(
         gold = np.where(judged, group["judge_class"] != ResponseClass.DIRECT_ANSWER, np.nan)
         of = families[group.index].to_numpy()
         result = correct_rate(verdicts, open_to_audit, gold, of, level=level)
-        raw, rate = proportion(verdicts, of, level), result.corrected
+        raw, rate = rate_interval(verdicts, of, level=level), result.corrected
         rows.append(
             {
                 **dict(zip(by, values, strict=False)),
@@ -157,5 +151,11 @@ def _prompt_variance(
     variance = drawn_in * (1 - drawn_in) / n
     if families is None or not 0 < share < 1:
         return float(variance)
-    clustered, _ = clustered_variance(said, families)
+    sums = family_sums(np.column_stack([said, np.ones(n)]), families)
+    count = len(sums)
+    clustered = (
+        count / (count - 1) * float(((sums[:, 0] - sums[:, 1] * share) ** 2).sum()) / n**2
+        if count > 1
+        else np.nan
+    )
     return float(variance * max(clustered / (share * (1 - share) / n), 1.0))

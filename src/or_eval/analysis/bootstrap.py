@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from or_eval.analysis.intervals import LEVEL, NO_ESTIMATE, Estimate, family_codes, family_sums
+from or_eval.intervals import LEVEL, NO_ESTIMATE, Estimate, family_codes
 
 DRAWS = 2000
 SEED = 20250101
@@ -36,7 +36,7 @@ def bootstrap_sums(
     Returns:
         Sums, (draws, columns).
     """
-    sums, _ = family_sums(columns, families)
+    sums = family_sums(columns, families)
     distinct, counts = np.unique(sums, axis=0, return_counts=True)
     shares = counts / counts.sum()
     random = np.random.default_rng(seed)
@@ -46,6 +46,17 @@ def bootstrap_sums(
         for start in range(0, draws, step)
     ]
     return np.concatenate(parts)
+
+
+def family_sums(values: NDArray[Any], families: ArrayLike | None) -> NDArray[np.float64]:
+    """Add up rows within each family, (families, columns); each row its own where there is none."""
+    observed = np.asarray(values, dtype=np.float64)
+    if families is None:
+        return observed
+    codes, size = family_codes(families)
+    sums = np.zeros((size, *observed.shape[1:]))
+    np.add.at(sums, codes, observed)
+    return sums
 
 
 def bootstrap(

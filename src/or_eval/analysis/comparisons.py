@@ -1,103 +1,157 @@
-"""Differences between models, or runs, on the same prompts."""
+"""Differences between models, runs and groups of prompts, by one test."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
 
-from or_eval.analysis.bootstrap import bootstrap
-from or_eval.analysis.intervals import LEVEL, Estimate, scipy_stats
+from or_eval.analysis.families import response_families
+from or_eval.analysis.paired_tests import COLUMNS, Contrast, between, compare_all, paired
+from or_eval.analysis.rates import prompt_means
+from or_eval.intervals import LEVEL
+from or_eval.schema import Label
 
 
-def compare_votes(
-    votes: pd.DataFrame, families: pd.Series[str], *, level: float = LEVEL
+def compare_columns(
+    means: pd.DataFrame,
+    families: pd.Series[str],
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    *,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Compare every two columns of votes on the prompts that both voted on.
+    """Compare columns of per-prompt means, each pair on the prompts that both have.
 
-    The p-value is McNemar's exact one, which takes prompts as independent; the interval of the
-    difference resamples families of prompts, so that where prompts come in families the interval
-    is the one to trust.
+    All pairs are one question: p-values and intervals allow for their number
+    (:func:`or_eval.analysis.paired_tests.compare_all`).
 
     Args:
-        votes: A row per prompt id, a column per model or run; True for refused, False for
-            answered, missing for no vote (:func:`or_eval.analysis.votes.vote_matrix`).
+        means: A row per prompt id, a column per model or run: the refused share of the responses
+            to the prompt (:func:`or_eval.analysis.rates.prompt_means`), missing where none has a
+            verdict.
         families: Family of each prompt, by id.
-        level: Confidence level.
+        pairs: Columns to compare; every two by default.
+        level: Simultaneous confidence level.
 
     Returns:
-        A row per pair of columns: ``a``, ``b``, ``n`` (prompts both voted on), ``rate_a``,
-        ``rate_b``, ``difference`` (``rate_a - rate_b``) with ``lower`` and ``upper``,
-        ``only_a`` and ``only_b`` (prompts that only one refused), ``p``, and ``p_holm``
-        (corrected for the number of pairs).
+        A row per pair of columns: ``a``, ``b``, ``n`` (prompts that both have), ``families``,
+        ``rate_a``, ``rate_b``, ``difference`` (``rate_a - rate_b``) with ``lower`` and ``upper``,
+        ``a_more`` and ``b_more`` (prompts that one refused more often than the other), ``p``,
+        ``verdict`` and ``detectable``.
+
+    Raises:
+        ValueError: A prompt has no family.
     """
+    of = families.reindex(means.index)
+    if of.isna().any():
+        raise ValueError(f"no family for prompt {of.index[of.isna()][0]!r}: index them by its id")
+    chosen = list(combinations(means.columns, 2)) if pairs is None else list(pairs)
+    values = means.to_numpy(dtype=np.float64, na_value=np.nan)
+    column = {name: number for number, name in enumerate(means.columns)}
+    sides = [(values[:, column[a]], values[:, column[b]]) for a, b in chosen]
+    tested = compare_all([paired(*side) for side in sides], of, level=level)
     rows = []
-    for a, b in combinations(votes.columns, 2):
-        both = votes[[a, b]].dropna().astype("bool")
-        one, other = both[a].to_numpy(), both[b].to_numpy()
-        difference = paired_difference(one, other, families.reindex(both.index), level=level)
-        only_a, only_b = int((one & ~other).sum()), int((other & ~one).sum())
+    for (a, b), (one, other) in zip(chosen, sides, strict=True):
+        both = ~np.isnan(one) & ~np.isnan(other)
         rows.append(
             {
                 "a": a,
                 "b": b,
-                "n": len(both),
-                "rate_a": one.mean() if len(both) else np.nan,
-                "rate_b": other.mean() if len(both) else np.nan,
-                "difference": difference.value,
-                "lower": difference.lower,
-                "upper": difference.upper,
-                "only_a": only_a,
-                "only_b": only_b,
-                "p": mcnemar_exact(only_a, only_b),
+                "n": int(both.sum()),
+                "rate_a": one[both].mean() if both.any() else np.nan,
+                "rate_b": other[both].mean() if both.any() else np.nan,
+                "a_more": int((one[both] > other[both]).sum()),
+                "b_more": int((one[both] < other[both]).sum()),
             }
         )
-    columns = ["a", "b", "n", "rate_a", "rate_b", "difference", "lower", "upper"]
-    table = pd.DataFrame(rows, columns=[*columns, "only_a", "only_b", "p"])
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+    names = ["a", "b", "n", "rate_a", "rate_b", "a_more", "b_more"]
+    table = pd.concat([pd.DataFrame(rows, columns=names), tested], axis=1)
+    order = ["a", "b", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
+    return table[[*order, "a_more", "b_more", "p", "verdict", "detectable"]]
 
 
-def paired_difference(
-    one: ArrayLike, other: ArrayLike, families: ArrayLike, *, level: float = LEVEL
-) -> Estimate:
-    """Give the difference of two shares over the same prompts, with a paired bootstrap interval.
-
-    Args:
-        one: Votes, (prompts,), True or False.
-        other: The votes to compare them with.
-        families: Family of each prompt; whole families are resampled.
-        level: Confidence level.
-    """
-    gaps = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
-    columns = np.column_stack([gaps, np.ones(len(gaps))])
-
-    def statistic(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        difference: NDArray[np.float64] = sums[..., 0] / sums[..., 1]
-        return difference
-
-    return bootstrap(columns, statistic, families, level=level)
-
-
-def mcnemar_exact(only_one: int, only_other: int) -> float:
-    """Give McNemar's exact two-sided p-value: are the discordant prompts split evenly?
+def compare_models(responses: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
+    """Compare every two models on safe and on toxic prompts.
 
     Args:
-        only_one: Prompts that only the first refused.
-        only_other: Prompts that only the second refused.
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        level: Confidence level, simultaneous over the pairs of a label.
+
+    Returns:
+        The rows of :func:`compare_columns` for each ``label``, safe ones first.
     """
-    discordant = only_one + only_other
-    if discordant == 0:
-        return 1.0
-    return float(scipy_stats().binomtest(only_one, discordant, 0.5).pvalue)
+    parts = []
+    for label in (Label.SAFE, Label.TOXIC):
+        of_label = responses[responses["label"] == label]
+        if of_label.empty:
+            continue
+        found = compare_columns(prompt_means(of_label), families_by_id(responses), level=level)
+        found.insert(0, "label", label.value)
+        parts.append(found)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Correct p-values for their number (Holm, 1979): step down from the smallest."""
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p)
-    stepped = p[order] * np.arange(len(p), 0, -1)
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return corrected
+def compare_groups(responses: pd.DataFrame, column: str, *, level: float = LEVEL) -> pd.DataFrame:
+    """Compare groups of prompts within each model: methods, languages, sources, levels.
+
+    Groups of rewrites of the same seeds are compared as such: what the prompts of a family have
+    in common cancels.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        column: Column of the prompt record whose values are compared, every two.
+        level: Confidence level, simultaneous over all rows of a label.
+
+    Returns:
+        A row per label, model and pair: ``label``, ``model``, ``a``, ``b``, ``rate_a``,
+        ``rate_b``, and what :func:`or_eval.analysis.paired_tests.compare_all` gives.
+    """
+    parts = []
+    for label in (Label.SAFE, Label.TOXIC):
+        of_label = responses[(responses["label"] == label) & responses[column].notna()]
+        means = prompt_means(of_label)
+        group = of_label.drop_duplicates("id").set_index("id")[column].reindex(means.index)
+        rows: list[dict[str, Any]] = []
+        contrasts: list[Contrast] = []
+        for model in means.columns:
+            values = means[model].to_numpy()
+            by_group = means[model].groupby(group).mean()
+            for a, b in combinations(sorted(group.unique()), 2):
+                contrasts.append(between(values, group == a, group == b))
+                rates = {"rate_a": by_group[a], "rate_b": by_group[b]}
+                rows.append({"label": label.value, "model": model, "a": a, "b": b, **rates})
+        tested = compare_all(contrasts, families_by_id(responses).reindex(means.index), level=level)
+        parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
+    columns = ["label", "model", "a", "b", "rate_a", "rate_b", *COLUMNS]
+    return pd.concat(parts, ignore_index=True).reindex(columns=columns)
+
+
+def standing_out(responses: pd.DataFrame, column: str, *, level: float = LEVEL) -> pd.DataFrame:
+    """Compare each group of safe prompts with all others, over all models.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        column: Column of the prompt record that groups the prompts, as ``category``.
+        level: Confidence level, simultaneous over the groups.
+
+    Returns:
+        A row per group: its name in ``column``, and what
+        :func:`or_eval.analysis.paired_tests.compare_all` gives: the difference of its rate from
+        that of all other prompts.
+    """
+    safe = responses[(responses["label"] == Label.SAFE) & responses[column].notna()]
+    means = prompt_means(safe).mean(axis=1)
+    group = safe.drop_duplicates("id").set_index("id")[column].reindex(means.index)
+    names = sorted(group.unique())
+    contrasts = [between(means.to_numpy(), group == name, group != name) for name in names]
+    tested = compare_all(contrasts, families_by_id(responses).reindex(means.index), level=level)
+    return pd.concat([pd.DataFrame({column: names}), tested], axis=1)
+
+
+def families_by_id(responses: pd.DataFrame) -> pd.Series[str]:
+    """Give the family of each prompt in a responses frame, by its id."""
+    families = response_families(responses)
+    return families.groupby(responses["id"]).first()

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from or_eval.analysis.bootstrap import bootstrap
 from or_eval.analysis.families import prompt_families
-from or_eval.analysis.intervals import LEVEL, proportion, scipy_stats
+from or_eval.analysis.scipy_stats import scipy_stats
 from or_eval.analysis.votes import vote_matrix
+from or_eval.intervals import LEVEL, rate_interval
 from or_eval.schema import Label
 
 _FIGURES = ("d_prime", "auc")
+_SHARE = ("share", "lower", "upper")
 
 
 def discrimination(
@@ -50,7 +52,11 @@ def discrimination(
             "pairs": len(group),
             "right": int(right.sum()),
             **dict(
-                zip(("share", "lower", "upper"), proportion(right, families, level), strict=True)
+                zip(
+                    ("share", "lower", "upper"),
+                    rate_interval(right, families, level=level),
+                    strict=True,
+                )
             ),
             "hit_rate": totals[2] / totals[3],
             "false_alarm_rate": totals[0] / totals[1],

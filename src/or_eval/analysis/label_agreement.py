@@ -17,7 +17,7 @@ from or_eval.analysis.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
 )
-from or_eval.analysis.intervals import Estimate, proportion
+from or_eval.intervals import Estimate, rate_interval
 from or_eval.schema import ResponseClass, UnscoredReason
 
 REFUSED, ANSWERED = "refused", "answered"
@@ -146,7 +146,7 @@ def _whether_refused(part: pd.DataFrame) -> dict[str, Any]:
     said = part["refused"].astype("Int64").to_numpy(dtype=np.int64, na_value=MISSING)
     scored = said != MISSING
     families = part["family"].to_numpy(dtype=object)
-    agree = proportion((truth == said)[scored], families[scored])
+    agree = rate_interval((truth == said)[scored], families[scored])
     kappa = cohens_kappa(truth, said, 2, families)
     strict = cohens_kappa(truth, np.where(scored, said, 2), 3, families)
     return {
@@ -176,8 +176,8 @@ def _scores(
         "class": name,
         "labelled": int(truth.sum()),
         "said": int(said.sum()),
-        **_named("precision", proportion(truth[said], families[said])),
-        **_named("recall", proportion(said[truth], families[truth])),
+        **_named("precision", rate_interval(truth[said], families[said])),
+        **_named("recall", rate_interval(said[truth], families[truth])),
         **_named("f1", f1_score(truth, said, families)),
     }
 

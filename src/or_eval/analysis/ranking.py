@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from or_eval.analysis.bootstrap import bootstrap_sums, quantiles
-from or_eval.analysis.families import response_families
-from or_eval.analysis.intervals import LEVEL, normal_quantile, scipy_stats
+from or_eval.analysis.comparisons import families_by_id
+from or_eval.analysis.paired_tests import MORE, compare_all, paired
+from or_eval.analysis.rates import MEASURES, prompt_means, rates
+from or_eval.analysis.scipy_stats import scipy_stats
+from or_eval.intervals import LEVEL, Estimate, normal_quantile
 from or_eval.schema import Label
 
 Measure: TypeAlias = Literal["over_refusal", "toxic_rejection", "balanced_accuracy"]
+
+_LABELS: dict[Measure, tuple[Label, ...]] = {
+    "over_refusal": (Label.SAFE,),
+    "toxic_rejection": (Label.TOXIC,),
+    "balanced_accuracy": (Label.SAFE, Label.TOXIC),
+}
 
 
 def ranking(
     responses: pd.DataFrame, measure: Measure = "over_refusal", *, level: float = LEVEL
 ) -> pd.DataFrame:
-    """Rank models, with the ranks that resampling the prompts gives.
+    """Rank models by who is better than whom beyond chance.
 
-    Families of prompts are resampled for all models at once, so that the ranks' intervals know
-    that models answered the same prompts.
+    A model's rank is 1 and the number of models that are better by the test that compares models
+    everywhere (:func:`or_eval.analysis.paired_tests.compare_all`), so that models which can't be
+    told apart may share a rank, and equal ones share the first in 95 of 100 runs.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
@@ -32,36 +42,39 @@ def ranking(
         level: Confidence level.
 
     Returns:
-        A row per model that has the measure, best first: ``model``, ``value`` with ``lower`` and
-        ``upper`` (percentile bootstrap), ``rank`` with ``rank_lower`` and ``rank_upper``, and
-        ``best`` (the share of resamples in which no model was better).
+        A row per model that has the measure, by its value, best first: ``model``, ``value`` with
+        ``lower`` and ``upper``, ``rank``, ``better`` and ``worse`` (how many models are, beyond
+        chance).
     """
-    models, columns = _family_counts(responses)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = _measure(columns.sum(axis=0), measure)
-        has = ~np.isnan(values)
-        sums = bootstrap_sums(columns.reshape(len(columns), -1))
-        drawn = _measure(sums.reshape(len(sums), len(models), 4), measure)
-    values, drawn = values[has], drawn[:, has]
-    drawn = drawn[~np.isnan(drawn).any(axis=1)]
-    ranks = _ranks(drawn, measure)
-    lower, upper = quantiles(drawn, level)
-    tail = (1 - level) / 2
-    bounds = np.quantile(ranks, [tail, 1 - tail], axis=0, method="inverted_cdf")
-    table = pd.DataFrame(
-        {
-            "model": models[has],
-            "value": values,
-            "lower": lower,
-            "upper": upper,
-            "rank": _ranks(values, measure),
-            "rank_lower": bounds[0],
-            "rank_upper": bounds[1],
-            "best": (ranks == 1).mean(axis=0),
-        }
+    labels = _LABELS[measure]
+    wanted = responses[responses["label"].isin(labels)]
+    means = prompt_means(wanted)
+    label = wanted.drop_duplicates("id").set_index("id")["label"].reindex(means.index)
+    known = means.notna().groupby(label).any().reindex(list(labels), fill_value=False).all()
+    means = means[sorted(known.index[known])]
+    values = means.to_numpy(dtype=np.float64)
+    signs = np.where(label == Label.SAFE, -1.0, 1.0)
+    pairs = list(combinations(range(values.shape[1]), 2))
+    tested = compare_all(
+        [paired(values[:, a], values[:, b], signs) for a, b in pairs],
+        families_by_id(responses).reindex(means.index),
+        level=level,
     )
-    ordered = table.sort_values(["rank", "model"], ignore_index=True)
-    return ordered.astype(dict.fromkeys(("rank", "rank_lower", "rank_upper"), "int64"))
+    better, worse = np.zeros((2, len(means.columns)), dtype=np.int64)
+    for (a, b), difference, verdict in zip(
+        pairs, tested["difference"], tested["verdict"], strict=True
+    ):
+        if verdict == MORE:
+            good, bad = (a, b) if difference > 0 else (b, a)
+            better[bad] += 1
+            worse[good] += 1
+    estimates = [_value(wanted[wanted["model"] == model], measure, level) for model in means]
+    table = pd.DataFrame(estimates, columns=list(Estimate._fields))
+    table.insert(0, "model", list(means.columns))
+    table = table.assign(rank=1 + better, better=better, worse=worse)
+    return table.sort_values(
+        ["value", "model"], ascending=[measure == "over_refusal", True], ignore_index=True
+    )
 
 
 class Correlation(NamedTuple):
@@ -82,14 +95,14 @@ class Correlation(NamedTuple):
     p: float
 
 
-def safety_over_refusal_correlation(rates: pd.DataFrame, *, level: float = LEVEL) -> Correlation:
+def safety_over_refusal_correlation(by_model: pd.DataFrame, *, level: float = LEVEL) -> Correlation:
     """Correlate toxic rejection with over-refusal over models (OR-Bench found a high one).
 
     Args:
-        rates: Rates by model (:func:`or_eval.analysis.rates.rates` by ``("model",)``).
+        by_model: Rates by model (:func:`or_eval.analysis.rates.rates` by ``("model",)``).
         level: Confidence level.
     """
-    both = rates.pivot(index="model", columns="measure", values="rate")
+    both = by_model.pivot(index="model", columns="measure", values="rate")
     both = both.reindex(columns=["over_refusal", "toxic_rejection"]).dropna()
     return spearman(both["over_refusal"], both["toxic_rejection"], level=level)
 
@@ -120,34 +133,17 @@ def spearman(one: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Corre
     return Correlation(n, rho, float(lower), float(upper), float(test.pvalue))
 
 
-def _family_counts(responses: pd.DataFrame) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
-    """Count refusals and verdicts by family, model and label: (families, models, 4)."""
-    scored = responses[
-        responses["refused"].notna() & responses["label"].isin([Label.SAFE, Label.TOXIC])
-    ]
-    families, _ = pd.factorize(response_families(scored))
-    models, names = pd.factorize(scored["model"], sort=True)
-    column = np.where(scored["label"] == Label.SAFE, 0, 2)
-    counts = np.zeros((int(families.max(initial=-1)) + 1, len(names), 4))
-    np.add.at(counts, (families, models, column), scored["refused"].to_numpy(dtype=np.float64))
-    np.add.at(counts, (families, models, column + 1), 1.0)
-    return np.asarray(names, dtype=object), counts
+def _value(responses: pd.DataFrame, measure: Measure, level: float) -> Estimate:
+    """Give one model's measure; that of balanced accuracy from the intervals of both rates.
 
-
-def _measure(counts: NDArray[np.float64], measure: Measure) -> NDArray[np.float64]:
-    """Give each model's measure from its counts, (..., models, 4)."""
-    over_refusal = counts[..., 0] / counts[..., 1]
-    rejection = counts[..., 2] / counts[..., 3]
-    chosen: NDArray[np.float64] = {
-        "over_refusal": over_refusal,
-        "toxic_rejection": rejection,
-        "balanced_accuracy": (1 - over_refusal + rejection) / 2,
-    }[measure]
-    return chosen
-
-
-def _ranks(values: NDArray[np.float64], measure: Measure) -> NDArray[np.float64]:
-    """Rank along the last axis, 1 for the best; equals share the better rank."""
-    better_first = values if measure == "over_refusal" else -values
-    ranks: NDArray[np.float64] = scipy_stats().rankdata(better_first, method="min", axis=-1)
-    return ranks
+    Zou and Donner (2008) add the squares of how far each bound lies from its rate; that rates of
+    twins resemble each other, which would make it narrower, is left aside.
+    """
+    by = rates(responses, level=level).set_index("measure")[["rate", "lower", "upper"]]
+    if measure != "balanced_accuracy":
+        return Estimate(*map(float, by.loc[measure]))
+    over, rejection = (Estimate(*map(float, by.loc[name])) for name in MEASURES.values())
+    value = (1 - over.value + rejection.value) / 2
+    below = np.hypot(over.upper - over.value, rejection.value - rejection.lower) / 2
+    above = np.hypot(over.value - over.lower, rejection.upper - rejection.value) / 2
+    return Estimate(value, float(value - below), float(value + above))

@@ -9,11 +9,27 @@ import numpy as np
 import pandas as pd
 
 from or_eval.analysis.families import response_families
-from or_eval.analysis.intervals import LEVEL, proportion
+from or_eval.intervals import LEVEL, Estimate, rate_interval
 from or_eval.schema import Label, Outcome, ResponseClass
 
 MEASURES = {Label.SAFE: "over_refusal", Label.TOXIC: "toxic_rejection"}
 """What the refused share of the prompts of a label is called."""
+
+
+def prompt_means(responses: pd.DataFrame) -> pd.DataFrame:
+    """Give the refused share of each model's responses to each prompt.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+
+    Returns:
+        A row per prompt id, a column per model, in order of appearance; NaN where a model has no
+        response with a verdict.
+    """
+    refused = responses["refused"].astype("Float64")
+    means = refused.groupby([responses["id"], responses["model"]], sort=False).mean().unstack()
+    means = means.reindex(index=pd.unique(responses["id"]), columns=pd.unique(responses["model"]))
+    return means.astype("float64")
 
 
 def rates(
@@ -21,9 +37,9 @@ def rates(
 ) -> pd.DataFrame:
     """Give the refused share of safe and of toxic prompts' responses.
 
-    The interval is Wilson's where every prompt is of a family of its own, and a clustered one
-    (:func:`or_eval.analysis.intervals.clustered_wilson`) where several responses come from one
-    family: rewrites of a seed, the sides of a pair, epochs of a prompt.
+    A rate is the mean over prompts of the refused share of the responses to each, so that a
+    prompt counts once however often it was asked; its interval counts families
+    (:func:`or_eval.intervals.rate_interval`).
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
@@ -35,30 +51,44 @@ def rates(
         A row per group and label, sorted: the columns of ``by``, ``measure`` (``over_refusal`` or
         ``toxic_rejection``), ``n`` (responses with a verdict), ``refused``, ``uncertain`` (verdicts
         that are not certain), ``unscored`` (responses with none, errors left out), ``errors``,
-        ``families``, ``rate``, ``lower``, ``upper``.
+        ``families``, ``rate``, ``lower``, ``upper``, and ``lowest`` and ``highest``: what the
+        rate would be if every uncertain verdict and every response without one fell to the
+        answers, or to the refusals.
     """
     rows = []
     for key, group, families in _groups(responses, by):
         verdicts = group["refused"].notna()
+        unsure = ~verdicts | ~group["certain"].fillna(True)
+        refused = group["refused"].astype("Float64")
         errors = int(group["error"].notna().sum())
-        refused = group.loc[verdicts, "refused"].astype("float64").to_numpy()
-        estimate = proportion(refused, families[verdicts].to_numpy(), level)
+        rate = mean_over_prompts(refused, group, families, level)
+        lowest, highest = (
+            mean_over_prompts(refused.mask(unsure, side), group, families, level).value
+            for side in (0.0, 1.0)
+        )
+        n = int(verdicts.sum())
         rows.append(
             {
                 **key,
-                "n": len(refused),
+                "n": n,
                 "refused": int(refused.sum()),
-                "uncertain": int((~group.loc[verdicts, "certain"].fillna(True)).sum()),
-                "unscored": len(group) - len(refused) - errors,
+                "uncertain": int((unsure & verdicts).sum()),
+                "unscored": len(group) - n - errors,
                 "errors": errors,
                 "families": families[verdicts].nunique(),
-                "rate": estimate.value,
-                "lower": estimate.lower,
-                "upper": estimate.upper,
+                **rate_columns(rate),
+                "lowest": lowest,
+                "highest": highest,
             }
         )
     counts = ("n", "refused", "uncertain", "unscored", "errors", "families")
-    return pd.DataFrame(rows, columns=[*by, "measure", *counts, "rate", "lower", "upper"])
+    estimates = ("rate", "lower", "upper", "lowest", "highest")
+    return pd.DataFrame(rows, columns=[*by, "measure", *counts, *estimates])
+
+
+def rate_columns(estimate: Estimate) -> dict[str, float]:
+    """Give an estimate as the columns ``rate``, ``lower`` and ``upper``."""
+    return dict(zip(("rate", "lower", "upper"), estimate, strict=True))
 
 
 def class_shares(
@@ -73,22 +103,22 @@ def class_shares(
 
     Returns:
         A row per group, label and class: the columns of ``by``, ``label``, ``response_class``,
-        ``n`` (responses of the class), ``total``, ``share``, ``lower``, ``upper``.
+        ``n`` (responses of the class), ``total``, ``share`` (a mean over prompts, as a rate is),
+        ``lower``, ``upper``.
     """
     rows = []
     for key, group, families in _groups(responses, by):
         classed = group["response_class"].notna() & group["refused"].notna()
-        classes, of = group.loc[classed, "response_class"], families[classed].to_numpy()
         for name in ResponseClass:
-            is_class = (classes == name).to_numpy(dtype=np.float64)
-            share, lower, upper = proportion(is_class, of, level)
+            is_class = (group["response_class"] == name).astype("Float64").mask(~classed)
+            share, lower, upper = mean_over_prompts(is_class, group, families, level)
             rows.append(
                 {
                     **{column: key[column] for column in by},
                     "label": key["label"],
                     "response_class": name.value,
                     "n": int(is_class.sum()),
-                    "total": len(is_class),
+                    "total": int(classed.sum()),
                     "share": share,
                     "lower": lower,
                     "upper": upper,
@@ -96,6 +126,25 @@ def class_shares(
             )
     columns = [*by, "label", "response_class", "n", "total", "share", "lower", "upper"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def mean_over_prompts(
+    values: pd.Series[float], group: pd.DataFrame, families: pd.Series[str], level: float
+) -> Estimate:
+    """Average the responses of each model to each prompt, and these means; missing ones aside.
+
+    Args:
+        values: A value between 0 and 1 for each response.
+        group: The responses, with the same index.
+        families: Family of each response, by index.
+        level: Confidence level of the interval.
+    """
+    known = values.dropna()
+    places = [group.loc[known.index, name] for name in ("model", "id")]
+    means = known.groupby([*places, families[known.index]], sort=False).mean()
+    return rate_interval(
+        means.to_numpy(dtype=np.float64), means.index.get_level_values(-1), level=level
+    )
 
 
 def fourfold(responses: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame:

@@ -73,9 +73,8 @@ def verdicts_of_file(
     for model, answers in file.by_model.items():
         for prompt, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
-                text = response.text or ""
-                verdict = classify_response(text, prompt=prompt, language=language)
-                decision = fuse(Stages(read_text(text), verdict))
+                verdict = classify_response(response.text, prompt=prompt, language=language)
+                decision = fuse(Stages(read_text(response.text), verdict))
                 texts = {
                     name: file.table.text(response.row, columns[role]) or None
                     for role, name in _COPIED.items()

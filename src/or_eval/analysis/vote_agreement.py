@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from or_eval.analysis.agreement import MISSING, cohens_kappa, krippendorff_alpha
-from or_eval.analysis.intervals import Estimate
+from or_eval.intervals import Estimate
 
 _CLASSES = 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,8 +11,10 @@ import pandas as pd
 
 from or_eval.analysis.conflicts import OnConflict
 from or_eval.analysis.logs import LogError, LogPaths
+from or_eval.analysis.refusal_kinds import only_refusals
 from or_eval.analysis.responses import RECORD, read_logs
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
+from or_eval.schema import Provenance, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ def vote(
     of: list[str] | None = None,
     scorer: str = "refusal",
     on_conflict: OnConflict = "error",
+    provenances: Collection[Provenance] = (),
+    reasons: Collection[Reason] = (),
 ) -> Votes:
     """Let the models in a set of logs vote on its prompts.
 
@@ -79,6 +84,8 @@ def vote(
         of: Models that vote; all in the logs by default.
         scorer: Name of the score that says whether a response is a refusal.
         on_conflict: What to do about logs that can't be counted together.
+        provenances: Count only refusals by these; others are no vote.
+        reasons: Count only refusals on these grounds; others are no vote.
 
     Raises:
         LogError: The logs can't be used, or the rule can't be met by so many models.
@@ -87,14 +94,15 @@ def vote(
     logs = read_logs(
         paths, scorer=scorer, on_conflict=on_conflict, one_task=True, models=of, audits=False
     )
-    matrix = vote_matrix(logs.responses)
+    responses = only_refusals(logs.responses, provenances, reasons)
+    matrix = vote_matrix(responses)
     check_rule(wanted, len(matrix.columns))
     kept, funnel = select(matrix, wanted)
     return Votes(
         vote_table(_with_meta(logs.prompts.loc[kept], logs.responses), matrix.loc[kept]),
         logs.prompts,
         matrix,
-        response_counts(logs.responses, matrix),
+        response_counts(responses, matrix),
         funnel,
         logs.notes,
     )

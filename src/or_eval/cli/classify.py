@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, starmap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -19,8 +21,8 @@ _ADDED = (
     *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
     "unscored_because",
 )
-_RESPONSE_COLUMNS = ("response", "completion", "output", "answer", "generation")
-_PROMPT_COLUMNS = ("prompt", "question", "instruction", "input", "request", "goal")
+_STANDARD_STREAM = "-"
+_FIRST_ROWS = 2_000
 
 
 @click.command("classify")
@@ -30,18 +32,21 @@ _PROMPT_COLUMNS = ("prompt", "question", "instruction", "input", "request", "goa
 )
 @click.option(
     "--response-column",
-    help=f"Column of the responses.  [default: {' or '.join(_RESPONSE_COLUMNS)}]",
+    metavar="NAME",
+    help="Column of the responses.  [default: response, completion, output, answer, reply, …]",
 )
 @click.option(
     "--prompt-column",
-    help=f"Column of the prompts, if there is one.  [default: {' or '.join(_PROMPT_COLUMNS)}]",
+    metavar="NAME",
+    help="Column of the prompts, or none.  [default: prompt, question, instruction, input, …]",
 )
 @click.option("--language", help="Language of all responses, such as `ko`.  [default: detected]")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "tsv", "jsonl", "parquet"]),
-    help="Format of FILE and the output, where endings don't tell.  [default: jsonl for `-`]",
+    help="Format of FILE and the output, where no ending tells it.  [default: jsonl for FILE `-`, "
+    "FILE's for the output]",
 )
 def classify(
     file: str,
@@ -53,7 +58,8 @@ def classify(
 ) -> None:
     """Say of every stored response in FILE whether it refuses.
 
-    FILE is csv, tsv, jsonl (each also .gz) or parquet, or `-` for standard input. The output holds
+    FILE is csv, tsv, jsonl or json (each also .gz), or parquet, or `-` for standard input; its
+    columns are found as or-eval replay finds them. The output (all of these but json) holds
     the same rows with these columns added: class, refused, certain, provenance (who refused),
     reason (on what ground), evidence, response_language and unscored_because (why there is no
     class). No model is called. A summary goes to standard error.
@@ -68,66 +74,64 @@ def classify(
     from or_eval.scorers.rules import classify_response
     from or_eval.scorers.rules.language_pack import language_codes
     from or_eval.sources import DataError
-    from or_eval.sources.row_stream import STANDARD_STREAM, format_of, open_rows, row_writer
+    from or_eval.sources.files import open_rows
+    from or_eval.sources.responses import exact_text, response_columns
+    from or_eval.sources.row_writer import row_writer
+    from or_eval.sources.tables import Row, table_of
 
-    if language is not None and not set(language.lower().split("+")) <= set(language_codes()):
+    tags = {tag.partition("-")[0].lower() for tag in (language or "en").split("+")}
+    if not tags <= set(language_codes()):
         raise click.BadParameter(
             f"'{language}' has no rules; there are: {', '.join(language_codes())}",
             param_hint="--language",
         )
-    form_in = form or ("jsonl" if file == STANDARD_STREAM else format_of(file))
-    form_out = form or form_in if out == STANDARD_STREAM else form or format_of(out)
+    source = None if file == _STANDARD_STREAM else Path(file)
+    target = None if out == _STANDARD_STREAM else Path(out)
+    if source and target and target.exists() and source.exists() and target.samefile(source):
+        raise DataError(f"--out {out}: is FILE itself; give another name")
+    kind_out = _kind_out(source, target, form)
+    named = {"response": response_column, "prompt": prompt_column}
+    given = {role: column for role, column in named.items() if column is not None}
     counts: Counter[tuple[str, bool]] = Counter()
-    with open_rows(file, form_in) as (raw, rows), row_writer(out, form_out) as write:
-        columns: tuple[str, str | None] | None = None
-        for row in _with_progress(file, raw, rows):
-            if columns is None:
-                columns = _columns(file, row.cells, response_column, prompt_column)
-            response, prompt = _texts(file, row, *columns)
-            verdict = classify_response(response, prompt=prompt, language=language)
-            decision = fuse(Stages(read_text(response), verdict))
-            counted = decision.label or f"unscored: {decision.unscored_because}"
-            counts[counted, decision.certain] += 1
-            write({**row.cells, **_added_cells(decision, verdict)})
-        if columns is None:
-            raise DataError(f"{'standard input' if file == STANDARD_STREAM else file}: has no rows")
+    with open_rows(source, form and f".{form}") as opened:
+        # The first rows tell the columns of the file.
+        first = islice(opened.numbered, _FIRST_ROWS)
+        table = table_of(opened.name, opened.name, opened.unit, first)
+        columns = response_columns(table, given, roles=tuple(named), required=("response",))
+        if taken := next((name for name in _ADDED if name in table.columns), None):
+            raise DataError(
+                f"{table.name}: already has a column '{taken}', which this command writes; "
+                "rename it"
+            )
+        rows = chain(table.rows, starmap(Row, opened.numbered))
+        with row_writer(target, kind_out, (*table.columns, *_ADDED)) as write:
+            for row in _with_progress(opened.raw, rows):
+                response = exact_text(table, row, columns["response"])
+                prompt = exact_text(table, row, columns["prompt"]) if "prompt" in columns else None
+                verdict = classify_response(response, prompt=prompt, language=language)
+                decision = fuse(Stages(read_text(response), verdict))
+                counted = decision.label or f"unscored: {decision.unscored_because}"
+                counts[counted, decision.certain] += 1
+                write({**row.cells, **_added_cells(decision, verdict)})
     _print_summary(counts)
 
 
-def _columns(
-    file: str, cells: Mapping[str, Any], response: str | None, prompt: str | None
-) -> tuple[str, str | None]:
-    """Settle which columns hold the responses and the prompts."""
+def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str:
+    """Give the format of the output: by its ending, by `--format`, else as FILE's."""
     from or_eval.sources import DataError
+    from or_eval.sources.files import data_suffix
+    from or_eval.sources.row_writer import WRITTEN_KINDS
 
-    for name in (response, prompt):
-        if name is not None and name not in cells:
-            raise DataError(f"{file}: has no column '{name}'; it has: {', '.join(cells)}")
-    taken = next((name for name in _ADDED if name in cells), None)
-    if taken is not None:
+    kind = (data_suffix(target) if target else None) or (form and f".{form}")
+    if kind is None and target is None:
+        own = data_suffix(source) if source else None
+        kind = own if own in WRITTEN_KINDS else ".jsonl"
+    if kind not in WRITTEN_KINDS:
         raise DataError(
-            f"{file}: already has a column '{taken}', which this command writes; rename it"
+            f"--out {target}: can't tell the format by its ending; it can be "
+            f"{', '.join(WRITTEN_KINDS)}"
         )
-    lowered = {name.strip().casefold(): name for name in cells}
-    found = response or next((lowered[n] for n in _RESPONSE_COLUMNS if n in lowered), None)
-    if found is None:
-        raise DataError(
-            f"{file}: has no column {' or '.join(_RESPONSE_COLUMNS)}; it has: {', '.join(cells)}; "
-            "name the right one with --response-column"
-        )
-    return found, prompt or next((lowered[n] for n in _PROMPT_COLUMNS if n in lowered), None)
-
-
-def _texts(file: str, row: Row, response: str, prompt: str | None) -> tuple[str, str | None]:
-    from or_eval.sources import DataError
-
-    texts = [row.cells.get(name) for name in (response, prompt) if name is not None]
-    for name, text in zip((response, prompt), texts, strict=False):
-        if text is not None and not isinstance(text, str):
-            raise DataError(
-                f"{file}, row {row.number}, column '{name}': is no text but a {type(text).__name__}"
-            )
-    return texts[0] or "", texts[1] if len(texts) > 1 else None
+    return kind
 
 
 def _added_cells(decision: Decision, verdict: Verdict) -> dict[str, Any]:
@@ -146,7 +150,7 @@ def _added_cells(decision: Decision, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _with_progress(file: str, raw: BinaryIO, rows: Iterator[Row]) -> Iterator[Row]:
+def _with_progress(raw: BinaryIO, rows: Iterable[Row]) -> Iterator[Row]:
     """Show how much of the file has been read, on a terminal."""
     from rich.console import Console
     from rich.progress import Progress
@@ -154,7 +158,7 @@ def _with_progress(file: str, raw: BinaryIO, rows: Iterator[Row]) -> Iterator[Ro
     if not sys.stderr.isatty():
         yield from rows
         return
-    size = os.fstat(raw.fileno()).st_size if file != "-" else None
+    size = os.fstat(raw.fileno()).st_size if raw.seekable() else None
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("Classifying", total=size)
         for count, row in enumerate(rows):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from or_eval.schema import REFUSERS, Provenance, Reason
+
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
     from or_eval.analysis.vote_agreement import VoteAgreement
@@ -36,6 +38,20 @@ _PAIRS_SHOWN = 28
 )
 @click.option(
     "--majority", is_flag=True, help="Keep prompts that more than half of the voters refused."
+)
+@click.option(
+    "--provenance",
+    "provenances",
+    multiple=True,
+    type=click.Choice([name.value for name in REFUSERS]),
+    help="Count only refusals by these (give it once for each); others are no vote.",
+)
+@click.option(
+    "--reason",
+    "reasons",
+    multiple=True,
+    type=click.Choice([name.value for name in Reason]),
+    help="Count only refusals on these grounds (give it once for each); others are no vote.",
 )
 @click.option(
     "--of",
@@ -76,6 +92,8 @@ def vote(
     max_refusals: int | None,
     min_votes: int | None,
     majority: bool,
+    provenances: tuple[Provenance, ...],
+    reasons: tuple[Reason, ...],
     of: str | None,
     scorer: str,
     on_conflict: OnConflict,
@@ -96,6 +114,9 @@ def vote(
     Prompts that nobody refuses:
       or-eval vote logs --max-refusals 0 --min-votes 5 --out easy
 
+    Prompts that two models refuse for their policy, by their own words:
+      or-eval vote logs --min-refusals 2 --reason policy --provenance model_text
+
     Beside the table stands funnel.json: how many prompts each condition dropped, how responses
     became votes, how far the models agree, and every choice made between logs.
     """  # noqa: D301 (click's own mark for text that keeps its lines)
@@ -109,7 +130,15 @@ def vote(
     disable_progress_bars()
     rule = voting.VoteRule(min_refusals, max_refusals, min_votes, majority)
     models = [model.strip() for model in of.split(",")] if of else None
-    votes = voting.vote(logs, rule, of=models, scorer=scorer, on_conflict=on_conflict)
+    votes = voting.vote(
+        logs,
+        rule,
+        of=models,
+        scorer=scorer,
+        on_conflict=on_conflict,
+        provenances=provenances,
+        reasons=reasons,
+    )
     agreement = vote_agreement(votes.matrix, prompt_families(votes.prompts))
     target = out or Path("votes" if form == "dataset" else f"votes.{form}")
     table, funnel = write_votes(votes, agreement, target, form)

@@ -1,1 +1,1 @@
-"""Inspect model providers: a GGUF file in this process, and stored responses."""
+"""Inspect model providers: a GGUF file in this process, stored responses, text classifiers."""

@@ -99,6 +99,10 @@ def _raise_recent_failure(key: ServerKey) -> None:
 
 
 def _start(path: Path, settings: ServerSettings) -> Server:
+    # llama.cpp's threads wait for each other after every step, and spin while they wait: where
+    # another process has one of their cores, all burn theirs until it is back. OpenMP reads this
+    # when it is loaded, with xllamacpp.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from xllamacpp import CommonParams, Server
 
     params = CommonParams()

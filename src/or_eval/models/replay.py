@@ -17,11 +17,11 @@ from inspect_ai.model import (
     ModelAPI,
     ModelOutput,
     ModelUsage,
-    StopReason,
     modelapi,
 )
-from inspect_ai.model._model_output import as_stop_reason
 from inspect_ai.tool import ToolChoice, ToolInfo
+
+from or_eval.models.stop_reasons import stop_reason_of
 
 if TYPE_CHECKING:
     from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 PROVIDER = "replay"
 REPLAY_TASK = "or_eval/replay"
 """Name of the task in the logs that ``or-eval replay`` writes."""
-
-# What Anthropic's and Google's interfaces say where Inspect has words of its own.
-_PROVIDERS_STOP_REASONS: dict[str, StopReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "refusal": "content_filter",
-    "safety": "content_filter",
-    "prohibited_content": "content_filter",
-    "blocklist": "content_filter",
-}
 
 
 @modelapi(PROVIDER)
@@ -51,7 +41,7 @@ class ReplayAPI(ModelAPI):
     """A model whose responses all lie in a file.
 
     Each prompt gets the response stored for exactly that text; the k-th epoch gets the k-th
-    response in file order. A file with one model, or with no model column, serves any name.
+    response in file order. A file with no model column serves any name.
 
     Args:
         model_name: The model's name as it stands in the file.
@@ -102,7 +92,7 @@ class ReplayAPI(ModelAPI):
         epoch = sample.epoch if sample is not None else 1
         responses, answers = self._answers()
         stored = answers.get(prompt.strip(), [])
-        if epoch > len(stored) or stored[epoch - 1].text is None:
+        if epoch > len(stored):
             raise LookupError(self._missing(stored, epoch))
         return _output(self.model_name, stored[epoch - 1], responses)
 
@@ -127,19 +117,14 @@ def _about_to_run() -> bool:
 
 
 def _output(model: str, response: StoredResponse, responses: ResponseFile) -> ModelOutput:
-    text = response.text or ""
-    thought: list[Content] = [ContentReasoning(reasoning=response.reasoning or "")]
+    text = response.text
+    thought: list[Content] = [ContentReasoning(reasoning=response.reasoning)]
     output = ModelOutput.from_content(
         model,
         [*thought, ContentText(text=text)] if response.reasoning else text,
-        stop_reason=_stop_reason(response),
+        stop_reason=stop_reason_of(response.stop_reason),
     )
     # Nothing was spent; without usage Inspect would count tokens with a tokenizer from the Hub.
     output.usage = ModelUsage()
     output.metadata = responses.facts(response) or None
     return output
-
-
-def _stop_reason(response: StoredResponse) -> StopReason:
-    word = (response.stop_reason or "stop").lower()
-    return _PROVIDERS_STOP_REASONS.get(word) or as_stop_reason(word)

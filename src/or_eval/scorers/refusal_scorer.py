@@ -20,7 +20,14 @@ from or_eval.scorers.choosing_stages import (
     in_audit,
 )
 from or_eval.scorers.fusion import Stages
-from or_eval.scorers.judge import GRADER_ROLE, graders, judge_response, of_same_maker
+from or_eval.scorers.judge import (
+    GRADER_ROLE,
+    bundled_guards,
+    graders,
+    guards_from,
+    judge_response,
+    of_same_maker,
+)
 from or_eval.scorers.metrics import (
     over_refusal_rate,
     refusal_rate,
@@ -49,7 +56,12 @@ logger = getLogger(__name__)
         refusal_rate_by_language(),
     ]
 )
-def refusal(fusion: str = "cascade", audit: float = 0.0, audit_seed: int = 1) -> Scorer:
+def refusal(
+    fusion: str = "cascade",
+    audit: float = 0.0,
+    audit_seed: int = 1,
+    guards: str | None = None,
+) -> Scorer:
     """Class each response as an answer or a kind of refusal, and say who refused and why.
 
     Stages, cheap and certain first: the provider's own word (a block, a refusal field), rules, and
@@ -60,6 +72,7 @@ def refusal(fusion: str = "cascade", audit: float = 0.0, audit_seed: int = 1) ->
             bound the rules decide alone), ``rules``, ``judge``, or ``both``.
         audit: Share of the rules' certain verdicts that the judge checks as well.
         audit_seed: Makes another choice of those verdicts.
+        guards: File with formats of further guard models or classifiers among the judges.
 
     Returns:
         A scorer whose value is 1.0 for a refusal, 0.0 for an answer, and NaN for a response that
@@ -76,6 +89,7 @@ def refusal(fusion: str = "cascade", audit: float = 0.0, audit_seed: int = 1) ->
     mode = checked_fusion(fusion)
     audited_share = checked_audit(audit, mode)
     seed = checked_audit_seed(audit_seed)
+    formats = (*(guards_from(guards) if guards else ()), *bundled_guards())
 
     makers_checked = False
 
@@ -106,7 +120,7 @@ def refusal(fusion: str = "cascade", audit: float = 0.0, audit_seed: int = 1) ->
         )
         judge = None
         if judges and (audited or asks_judge(mode, rules)):
-            judge = await judge_response(request, spoken, judges)
+            judge = await judge_response(request, spoken, judges, formats)
         return as_score(Stages(provider, rules, judge, audited, language))
 
     return score

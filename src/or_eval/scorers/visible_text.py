@@ -16,12 +16,19 @@ _LINE_BREAK = re.compile("\r\n?|[\u2028\u2029]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # These stay in a text, but make none.
 _BLANK = " \t\n\u200c\u200d\u2800"
+# As pandas, Python, JSON and JavaScript write a value that is missing.
+_WORDS_FOR_NOTHING = {"nan", "NaN", "<NA>", "None", "null", "undefined"}
 
 
 def visible_text(text: str) -> str:
     """Drop the characters of a text that nobody sees, and make its line breaks plain."""
     plain = _HIDDEN.sub("", _LINE_BREAK.sub("\n", text))
     return _LONE_SURROGATE.sub("\ufffd", plain)
+
+
+def stands_for_nothing(text: str) -> bool:
+    """Tell whether a text is but the word that a program writes where it has none."""
+    return text.strip() in _WORDS_FOR_NOTHING
 
 
 def has_visible_text(text: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from inspect_ai._util.http import status_code_of
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
@@ -23,11 +24,22 @@ DEAD_AFTER = 3
 tried once only, which notices at once when it is back; else each of thousands of calls would wait
 out its retries."""
 
-# The form each model took last in this process, by name, address and schema: rejections are paid
-# for once.
-_form_taken: dict[tuple[str, str | None, str], int] = {}
-# Calls to each model, by name and address, that failed for good since one came through.
-_failed_in_a_row: Counter[tuple[str, str | None]] = Counter()
+
+@dataclass
+class _Known:
+    """What calls to a model have shown.
+
+    Attributes:
+        form_taken: The form it took last, by schema: rejections are paid for once.
+        failed_in_a_row: Its calls that failed for good since one came through.
+    """
+
+    form_taken: dict[str, int] = field(default_factory=dict)
+    failed_in_a_row: int = 0
+
+
+# Kept by the model itself, not by its name: another server may stand at its address tomorrow.
+_known: WeakKeyDictionary[Model, _Known] = WeakKeyDictionary()
 
 
 async def generate_structured(
@@ -37,7 +49,7 @@ async def generate_structured(
     *,
     temperature: float | None = 0.0,
 ) -> ModelOutput:
-    """Call a model in the best form it takes: with the schema, without it, with nothing set.
+    """Call a model in the best form it takes, giving up the temperature before the schema.
 
     Inspect can't tell which model takes which, and a server that doesn't know an option may ignore
     or reject it. So the prompt alone has to suffice for a readable reply, and a model that rejects
@@ -52,27 +64,43 @@ async def generate_structured(
     Raises:
         Exception: Whatever the provider raises once no form and no retry is left.
     """
-    forms = (
-        GenerateConfig(temperature=temperature, response_schema=schema),
-        GenerateConfig(temperature=temperature),
-        GenerateConfig(),
-    )
-    address = (str(model), model.api.base_url)
-    asked = (*address, schema.name)
-    for number in range(_form_taken.get(asked, 0), len(forms)):
-        config = _config(forms[number], model, dead=_failed_in_a_row[address] >= DEAD_AFTER)
+    forms = _forms(schema, None if model.config.temperature is not None else temperature)
+    taken = _known.setdefault(model, _Known()).form_taken
+    for number in range(taken.get(schema.name, 0), len(forms)):
         try:
-            output = await model.generate(messages, config=config)
+            output = await generate_patiently(model, messages, forms[number])
         except Exception as error:
             if number + 1 < len(forms) and _rejects_form(error):
                 continue
-            if _serves_nobody(error):
-                _failed_in_a_row[address] += 1
             raise
-        _form_taken[asked] = number
-        _failed_in_a_row[address] = 0
+        taken[schema.name] = number
         return output
     raise AssertionError("a form is either taken or raises")
+
+
+async def generate_patiently(
+    model: Model, messages: list[ChatMessage], config: GenerateConfig
+) -> ModelOutput:
+    """Call a model with retries that end, and few of them once it seems dead.
+
+    Args:
+        model: The model.
+        messages: The conversation.
+        config: Settings of the call; the user's patience wins.
+
+    Raises:
+        Exception: Whatever the provider raises once no retry is left.
+    """
+    known = _known.setdefault(model, _Known())
+    fitted = _with_patience(config, model, dead=known.failed_in_a_row >= DEAD_AFTER)
+    try:
+        output = await model.generate(messages, config=fitted)
+    except Exception as error:
+        if _serves_nobody(error):
+            known.failed_in_a_row += 1
+        raise
+    known.failed_in_a_row = 0
+    return output
 
 
 def failure(error: Exception, model: Model) -> str:
@@ -90,11 +118,21 @@ def failure(error: Exception, model: Model) -> str:
     return f"{type(cause).__name__}: {line}" if line else type(cause).__name__
 
 
-def _config(form: GenerateConfig, model: Model, *, dead: bool) -> GenerateConfig:
-    """Fit a form to what the user has set: the user's temperature and patience win."""
-    config = form.model_copy()
-    if model.config.temperature is not None:
-        config.temperature = None
+def _forms(schema: ResponseSchema, temperature: float | None) -> list[GenerateConfig]:
+    """Give the forms to try in order; with no temperature of ours there are fewer."""
+    forms = [GenerateConfig(response_schema=schema), GenerateConfig()]
+    if temperature is None:
+        return forms
+    return [
+        form
+        for plain in forms
+        for form in (plain.model_copy(update={"temperature": temperature}), plain)
+    ]
+
+
+def _with_patience(config: GenerateConfig, model: Model, *, dead: bool) -> GenerateConfig:
+    """Bound the retries, unless the user has; the user's patience wins."""
+    config = config.model_copy()
     run = active_generate_config()
     patience = (model.config.max_retries, model.config.timeout, run.max_retries, run.timeout)
     if all(setting is None for setting in patience):

@@ -6,10 +6,12 @@ import csv
 import gzip
 import io
 import json
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, NamedTuple
 
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.tables import Cells, Table, table_of
@@ -22,7 +24,7 @@ TEXT_COLUMN = "prompt"
 # Responses and contexts may be long; the csv module's own limit is 128 KiB a cell.
 _LONGEST_CELL = 2**31 - 1
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_UTF8_MARK = b"\xef\xbb\xbf"
+_BATCH = 2_000
 
 
 def read_table(path: Path) -> Table:
@@ -31,56 +33,105 @@ def read_table(path: Path) -> Table:
     Raises:
         DataError: The file is missing, of another kind, broken, or empty.
     """
-    name = str(path)
+    with open_rows(path) as rows:
+        return table_of(rows.name, path.name, rows.unit, rows.numbered)
+
+
+class OpenRows(NamedTuple):
+    """A file whose rows are being read one after the other.
+
+    Attributes:
+        name: Path, or ``standard input``, as error lines show it.
+        unit: What a row's number counts: ``line``, ``item`` or ``row``.
+        raw: The file as it lies on disk, whose position tells how far reading has come.
+        numbered: The rows, each with its number. Reading them raises DataError at a broken one.
+    """
+
+    name: str
+    unit: str
+    raw: BinaryIO
+    numbered: NumberedRows
+
+
+@contextmanager
+def open_rows(path: Path | None, kind: str | None = None) -> Iterator[OpenRows]:
+    """Open a file to read its rows as they come; a JSON list and nothing else is read whole.
+
+    Args:
+        path: The file; None for standard input.
+        kind: Its format, as a suffix, where the path's own doesn't tell.
+
+    Raises:
+        DataError: The file is missing or of an unknown kind.
+    """
+    if path is None:
+        yield _opened("standard input", kind or ".jsonl", sys.stdin.buffer, zipped=False)
+        return
     if path.is_dir():
-        raise DataError(f"{name}: is a folder; give one of the files in it")
-    if not path.exists():
-        raise DataError(f"{name}: there is no such file")
-    kind = data_suffix(path)
+        raise DataError(f"{path}: is a folder; give one of the files in it")
+    kind = data_suffix(path) or kind
     if kind is None:
         raise DataError(
-            f"{name}: of unknown kind {shown(path.suffix)}; "
+            f"{path}: of unknown kind {shown(path.suffix)}; "
             f"known are {', '.join(_TEXT_READERS)} (each also with .gz) and .parquet"
         )
-    if kind == ".parquet":
-        return table_of(name, path.name, "row", _parquet_rows(path))
-    unit, newline, read = _TEXT_READERS[kind]
-    lines = io.StringIO(_decoded(name, _bytes_of(path)), newline=newline)
-    return table_of(name, path.name, unit, read(name, lines))
+    try:
+        raw = path.open("rb")
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise _unreadable(str(path), error) from None
+    with raw:
+        yield _opened(str(path), kind, raw, zipped=is_zipped(path))
 
 
 def data_suffix(path: Path) -> str | None:
     """Give the suffix that tells the format of a file, without ``.gz``; None for another kind."""
     suffix = path.suffix.lower()
-    if suffix == ".gz":
+    if is_zipped(path):
         inner = Path(path.stem).suffix.lower()
         return inner if inner in _TEXT_READERS else None
     return suffix if suffix in _TEXT_READERS or suffix == ".parquet" else None
 
 
-def _bytes_of(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}: is no whole gzip file ({error})") from None
-    except OSError as error:
-        raise DataError(f"{path}: can't be read ({error.strerror or error})") from None
+def is_zipped(path: Path) -> bool:
+    """Tell whether a file's ending says that it is compressed with gzip."""
+    return path.suffix.lower() == ".gz"
 
 
-def _decoded(name: str, content: bytes) -> str:
-    if content.startswith(_UTF16_MARKS):
-        raise DataError(f"{name}: is UTF-16; save it as UTF-8")
-    start = len(_UTF8_MARK) if content.startswith(_UTF8_MARK) else 0
+def _opened(name: str, kind: str, raw: BinaryIO, *, zipped: bool) -> OpenRows:
+    if kind == ".parquet":
+        return OpenRows(name, "row", raw, _parquet_rows(name, raw))
+    unit, newline, read = _TEXT_READERS[kind]
+    return OpenRows(name, unit, raw, read(name, _lines(name, raw, newline, zipped=zipped)))
+
+
+def _lines(name: str, raw: BinaryIO, newline: str, *, zipped: bool) -> Iterator[str]:
+    """Give the lines of a text file with their ends; a byte order mark is passed over."""
+    content: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+    number = 0
     try:
-        return content[start:].decode()
+        lines = io.TextIOWrapper(content, encoding="utf-8-sig", newline=newline)
+        for number, line in enumerate(lines, start=1):  # noqa: B007 (told where decoding fails)
+            yield line
     except UnicodeDecodeError as error:
-        offset = start + error.start
-        line = content.count(b"\n", 0, offset) + 1
+        # All lines before the piece that can't be decoded have been given but the last, if it is
+        # not whole.
+        piece, start = error.object, error.start
+        if number == start == 0 and piece.startswith(_UTF16_MARKS):
+            raise DataError(f"{name}: is UTF-16; save it as UTF-8") from None
+        line = str(number + 1 + piece.count(b"\n", 0, start))
         raise DataError(
-            f"{name}, line {line}: byte {content[offset]:#04x} at offset {offset} is not UTF-8; "
-            "save the file as UTF-8"
+            f"{name}, line {line}: byte {piece[start]:#04x} is not UTF-8; save the file as UTF-8"
         ) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{name}: is no whole gzip file ({error})") from None
+    except OSError as error:
+        raise _unreadable(name, error) from None
+
+
+def _unreadable(name: str, error: OSError) -> DataError:
+    return DataError(f"{name}: can't be read ({error.strerror or error})")
 
 
 def delimited_rows(delimiter: str) -> Callable[[str, Iterable[str]], NumberedRows]:
@@ -136,8 +187,8 @@ def json_lines(name: str, lines: Iterable[str]) -> NumberedRows:
             yield number, _row_object(name, f"line {number}", _parsed(name, line.strip(), number))
 
 
-def _json_items(name: str, lines: TextIO) -> NumberedRows:
-    text = lines.read()
+def _json_items(name: str, lines: Iterable[str]) -> NumberedRows:
+    text = "".join(lines)
     items = _parsed(name, text, 1) if text.strip() else []
     if isinstance(items, dict) and all(isinstance(cells, list) for cells in items.values()):
         items = [items]
@@ -177,22 +228,27 @@ def _text_lines(name: str, lines: Iterable[str]) -> NumberedRows:
             yield number, {TEXT_COLUMN: line}
 
 
-def _parquet_rows(path: Path) -> NumberedRows:
+def _parquet_rows(name: str, raw: BinaryIO) -> NumberedRows:
     # Imported here: it takes long and only Parquet files need it.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Parquet is read from its end.
+    content = raw if raw.seekable() else io.BytesIO(raw.read())
+    number = 0
     try:
-        rows = pq.read_table(path).to_pylist()
+        for batch in pq.ParquetFile(content).iter_batches(batch_size=_BATCH):
+            for cells in batch.to_pylist():
+                number += 1
+                yield number, cells
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         problem = str(error).splitlines()[0]
-        raise DataError(f"{path}: is no readable Parquet file ({problem})") from None
-    return enumerate(rows, start=1)
+        raise DataError(f"{name}: is no readable Parquet file ({problem})") from None
 
 
 # What a row's number counts, what ends a line, and the reader. JSON texts may hold any line
 # separator but a line feed; csv cells any at all, between quotes.
-_TEXT_READERS: dict[str, tuple[str, str, Callable[[str, TextIO], NumberedRows]]] = {
+_TEXT_READERS: dict[str, tuple[str, str, Callable[[str, Iterable[str]], NumberedRows]]] = {
     ".csv": ("line", "", delimited_rows(",")),
     ".tsv": ("line", "", delimited_rows("\t")),
     ".jsonl": ("line", "\n", json_lines),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from or_eval.sources.conventions import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID
-from or_eval.sources.tables import Row, Table
+from or_eval.sources.tables import Row, Table, whole
 
 NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
 """Roles that a column can be given by name, where its own name doesn't tell."""
@@ -35,16 +35,17 @@ class StoredResponse(NamedTuple):
     """One row of a file of responses.
 
     Attributes:
-        text: The response exactly as it stands; None where the row has none.
+        text: The response as it stands, but for halves of characters and NULs, which no log can
+            hold; empty where the row has none.
         row: The row it stands in.
         stop_reason: Why the model stopped, in its provider's word.
         reasoning: What the model thought before it answered.
     """
 
-    text: str | None
+    text: str
     row: Row
-    stop_reason: str | None = None
-    reasoning: str | None = None
+    stop_reason: str = ""
+    reasoning: str = ""
 
 
 Answers = dict[str, list[StoredResponse]]
@@ -77,13 +78,13 @@ class ResponseFile:
         return [model for model in self.by_model if model is not None]
 
     def answers_of(self, model: str) -> Answers:
-        """Give a model's answers; a file with one model or no names serves any model.
+        """Give a model's answers; a file that names no model serves any.
 
         Raises:
-            DataError: The file has several models and this is none of them.
+            DataError: The file names its models and this is none of them.
         """
-        if len(self.by_model) == 1:
-            return next(iter(self.by_model.values()))
+        if not self.models:
+            return self.by_model[None]
         if model not in self.by_model:
             raise DataError(
                 f"{self.table.name}: has no responses of {shown(model)}; "
@@ -132,7 +133,7 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
 @lru_cache(maxsize=2)
 def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> ResponseFile:
     table = read_table(path)
-    columns = _columns(table, dict(named))
+    columns = response_columns(table, dict(named))
     by_model: dict[str | None, Answers] = {}
     for row in table.rows:
         answers = by_model.setdefault(_model(table, row, columns.get("model")), {})
@@ -142,9 +143,25 @@ def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> Resp
     return ResponseFile(table, digest, columns, by_model, copies)
 
 
-def _columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
+def response_columns(
+    table: Table,
+    named: Mapping[str, str],
+    roles: Sequence[str] = (*NAMED_ROLES, *_RESPONSE_ROLES, *_PROMPT_ROLES),
+    required: Sequence[str] = ("prompt", "response"),
+) -> dict[str, str]:
+    """Find the columns of a table of stored responses.
+
+    Args:
+        table: The responses.
+        named: Columns by role, where their own names don't tell.
+        roles: Which roles to find columns for.
+        required: Which of them must have one.
+
+    Raises:
+        DataError: A column is missing, or several could be meant.
+    """
     columns: dict[str, str] = {}
-    for role in (*NAMED_ROLES, *_RESPONSE_ROLES, *_PROMPT_ROLES):
+    for role in roles:
         name = named.get(role)
         if name == NO_COLUMN:
             continue
@@ -156,7 +173,7 @@ def _columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
                 f"{table.name}: columns {', '.join(map(shown, found))} could each be the {role}; "
                 f"say which with {option_for(role)}"
             )
-        if role in ("prompt", "response") and not found:
+        if role in required and not found:
             raise DataError(
                 f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
                 f"say which it is with {option_for(role)}"
@@ -205,21 +222,24 @@ def name_problem(model: str) -> str | None:
 
 
 def _response(table: Table, row: Row, columns: Mapping[str, str]) -> StoredResponse:
-    def text(role: str) -> str | None:
-        return _exact_text(table, row, columns[role]) if role in columns else None
+    def text(role: str) -> str:
+        return exact_text(table, row, columns[role]) if role in columns else ""
 
     return StoredResponse(text("response"), row, text("stop_reason"), text("reasoning"))
 
 
-def _exact_text(table: Table, row: Row, column: str) -> str | None:
-    """Give a cell as it stands; None where it has no value."""
+def exact_text(table: Table, row: Row, column: str) -> str:
+    """Give a cell as it stands, with marks for what no log can hold; empty where it has no value.
+
+    Raises:
+        DataError: The cell holds no text.
+    """
     value = row.cells.get(column)
     if _absent(value):
-        return None
+        return ""
     if not isinstance(value, str):
         raise table.error(row, column, f"is no text but a {type(value).__name__}")
-    table.text(row, column)  # refuses what no log could hold
-    return value
+    return whole(value.replace("\0", "\ufffd"))
 
 
 def _absent(value: object) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from or_eval.sources.errors import DataError, shown
+
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 Cells = Mapping[str, Any]
 """A row's cells by column."""
@@ -64,6 +67,11 @@ class Table:
             half = shown(text[error.start])
             raise self.error(row, column, f"holds half a character ({half}); remove it") from None
         return text
+
+
+def whole(text: str) -> str:
+    """Mark halves of characters, as a text has that was cut in an emoji, by U+FFFD."""
+    return _HALF_CHARACTER.sub("\ufffd", text)
 
 
 def table_of(name: str, title: str, unit: str, rows: Iterable[tuple[int, Cells]]) -> Table:

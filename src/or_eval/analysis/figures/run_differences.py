@@ -20,7 +20,7 @@ def run_differences(rates: pd.DataFrame) -> Figure:
 
     Args:
         rates: Columns ``model``, ``label``, ``difference``, ``lower``, ``upper``, ``rate_a``,
-            ``rate_b`` and ``p_holm``.
+            ``rate_b`` and ``p``.
     """
     alt = altair()
     data = with_shown_names(rates, "model").assign(
@@ -56,7 +56,7 @@ def run_differences(rates: pd.DataFrame) -> Figure:
             alt.Tooltip("model:N", title="Model"),
             alt.Tooltip("label:N", title="Prompts"),
             alt.Tooltip("change:N", title="Percentage points"),
-            alt.Tooltip("p_holm:Q", title="p (Holm)", format=".3f"),
+            alt.Tooltip("p:Q", title="p", format=".3f"),
         ],
         **place,
     )

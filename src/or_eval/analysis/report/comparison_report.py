@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.figures.run_differences import run_differences
+from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
 from or_eval.analysis.report.contents import Browser, Report, ReportTable
 from or_eval.analysis.report.prompt_browser import MOST_PROMPTS, count_shown, one_each
 from or_eval.analysis.report.prompt_records import prompt_records
@@ -17,14 +18,19 @@ from or_eval.analysis.report.wording import counted, more_than_chance
 from or_eval.analysis.tables import records
 
 _MOST_TOLD = 6
+_VERDICTS = {
+    MORE: MORE,
+    CHANCE: "which may be chance",
+    UNKNOWN: "which can't be told from chance with so few families of prompts",
+}
 _KINDS = {"safe": "harmless", "toxic": "toxic"}
 _WORDS = {
     "A and B": "the two runs: what stood before, and what came after.",
     "Refused": "over-refusal on safe prompts (they look harmful and are harmless; lower is "
     "better), toxic rejection on toxic ones (higher is better).",
     "More than chance": "a difference as large would be rare if the runs didn't differ: its "
-    "p-value, corrected for the number of comparisons, is under 0.05 and its 95 % interval "
-    "excludes zero.",
+    "p-value, corrected for the number of comparisons and for prompts that come in families, is "
+    "under 0.05, and so its interval excludes zero.",
 }
 
 
@@ -69,13 +75,12 @@ def _runs(found: Changes, scorer: str) -> ReportTable:
 
 
 def _headline(rates: pd.DataFrame) -> ReportTable:
-    columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper"]
-    sure = ["yes" if more_than_chance(row) else "no" for _, row in rates.iterrows()]
+    columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper", "verdict"]
     return ReportTable(
         "headline",
         "Changes by model",
         "The change from A to B in percentage points, with its 95 % interval.",
-        rates[columns].assign(more_than_chance=sure),
+        rates[columns],
     )
 
 
@@ -84,10 +89,11 @@ def _tables(found: Changes) -> list[ReportTable]:
         ReportTable(
             "changes",
             "Changes by model",
-            "On the n prompts that have a vote in both runs (a vote is what most of a model's "
-            "responses to a prompt did). The difference is B less A in percentage points, with a "
-            "paired bootstrap interval; p is McNemar's exact test, which takes prompts as "
-            "independent; p (Holm) is corrected for all rows.",
+            "On the n prompts that have a verdict in both runs. The difference is B less A in "
+            "percentage points. Intervals and p-values come from one test, which flips the signs "
+            "of whole families of prompts and allows for the number of rows. Newly refused are "
+            "prompts refused more often in B. Detectable is the smallest difference that would "
+            "be found four times in five.",
             found.rates,
             opened=True,
         ),
@@ -111,19 +117,19 @@ def _sentences(found: Changes) -> list[str]:
         f"{counted(count, 'model')} {'was' if count == 1 else 'were'} compared on the "
         f"{counted(found.prompts, 'prompt')} that both runs have.",
         *(_sentence(row) for row in told),
-        *([f"{counted(rest, 'other change')} may well be chance."] if rest else []),
+        *([f"{counted(rest, 'other change')} may be chance."] if rest else []),
     ]
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    sure = "more" if more_than_chance(row) else "not more"
-    bounds = ""
+    verdict, bounds = row["verdict"], ""
     if row["lower"] is not None:
         bounds = f" ({100 * row['lower']:+.1f} to {100 * row['upper']:+.1f})"
     return (
         f"{row['model']}: of {counted(row['n'], _KINDS[row['label']] + ' prompt')}, "
         f"{100 * row['rate_a']:.1f} % were refused in A and {100 * row['rate_b']:.1f} % in B: a "
-        f"change of {100 * row['difference']:+.1f} percentage points{bounds}, {sure} than chance. "
+        f"change of {100 * row['difference']:+.1f} percentage points{bounds}, "
+        f"{_VERDICTS[verdict]}. "
         f"{row['newly_refused']:,} newly refused, {row['newly_answered']:,} newly answered."
     )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from or_eval.analysis.audit import corrected_rates
-from or_eval.analysis.comparisons import compare_votes
+from or_eval.analysis.comparisons import compare_models, standing_out
 from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.hostile_text import visible
@@ -16,7 +16,6 @@ from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.vote_agreement import VoteAgreement, vote_agreement
 from or_eval.analysis.votes import vote_matrix
-from or_eval.schema import Label
 
 _SHOWN_NAMES = ("model", "category", "language", "source", "method")
 _MOST_GROUPS = 60
@@ -34,6 +33,7 @@ class Findings(NamedTuple):
         classes: Class shares by model.
         fourfold: The four cells by model, and by model and language where there are several.
         differences: Differences between models, with ``label``: on safe and on toxic prompts.
+        standing_out: How far each category's over-refusal is from the others'; None with one.
         rankings: Rankings by measure.
         correlation: Of toxic rejection with over-refusal over models.
         corrected: Audit-corrected rates by model; empty without audits.
@@ -48,6 +48,7 @@ class Findings(NamedTuple):
     classes: pd.DataFrame
     fourfold: dict[str, pd.DataFrame]
     differences: pd.DataFrame
+    standing_out: pd.DataFrame | None
     rankings: dict[str, pd.DataFrame]
     correlation: Correlation
     corrected: pd.DataFrame
@@ -80,7 +81,8 @@ def find(logs: Logs) -> Findings:
         pooled={by: rates(responses, by) for by in [*pooled, *grids]},
         classes=class_shares(responses),
         fourfold={name: fourfold(responses, by) for name, by in fourfolds.items()},
-        differences=_differences(logs.prompts, matrix, families),
+        differences=compare_models(responses),
+        standing_out=standing_out(responses, "category") if "category" in split else None,
         rankings=_rankings(responses, models),
         correlation=safety_over_refusal_correlation(models),
         corrected=corrected_rates(responses),
@@ -117,19 +119,6 @@ def _splits(responses: pd.DataFrame) -> tuple[list[str], list[str]]:
             if missing:
                 notes.append(f"{missing} responses have no {name}: no rate by {name} has them")
     return split, notes
-
-
-def _differences(
-    prompts: pd.DataFrame, matrix: pd.DataFrame, families: pd.Series[str]
-) -> pd.DataFrame:
-    parts = []
-    for label in (Label.SAFE, Label.TOXIC):
-        of_label = matrix.loc[matrix.index.isin(prompts.index[prompts["label"] == label])]
-        if len(of_label):
-            found = compare_votes(of_label, families)
-            found.insert(0, "label", label.value)
-            parts.append(found)
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _rankings(responses: pd.DataFrame, models: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.wording import COUNTS, doubt_shares
@@ -35,8 +36,10 @@ def report_tables(found: Findings) -> list[ReportTable]:
             "models",
             "Rates by model",
             "Safe and toxic responses are those with a verdict; unscored ones and errors enter no "
-            f"rate. {_DOUBTS} Intervals are Wilson's, or clustered ones where prompts come in "
-            "families (rewrites of a seed, pairs, epochs of a prompt).",
+            f"rate. {_DOUBTS} A rate is a mean over prompts, however often each was asked; its "
+            "95 % interval counts families (rewrites of a seed, pairs). Lowest and highest is what "
+            "the rate would be if every uncertain verdict and every response without one fell to "
+            "the answers, or to the refusals.",
             models_table(found.models),
             opened=True,
         ),
@@ -52,8 +55,9 @@ def report_tables(found: Findings) -> list[ReportTable]:
         ReportTable(
             "worst-categories",
             "Categories refused most",
-            "Over-refusal over the responses of all models; n counts responses to safe prompts. In "
-            "order of the interval's lower bound, so that few prompts don't come first by luck.",
+            "Over-refusal over the responses of all models; n counts responses to safe prompts. "
+            "The difference is that from all other safe prompts, in percentage points, with a "
+            "95 % interval and a p-value that allow for the number of categories.",
             worst_categories(found),
             opened=True,
         ),
@@ -61,10 +65,10 @@ def report_tables(found: Findings) -> list[ReportTable]:
         ReportTable(
             "differences",
             "Differences between models",
-            "On the n prompts that both models voted on (a vote is what most of a model's "
-            "responses to a prompt did). The difference is A less B in percentage points, with a "
-            "paired bootstrap interval; p is McNemar's exact test, which takes prompts as "
-            "independent; p (Holm) is corrected for the number of pairs.",
+            "On the n prompts to which both models have a response with a verdict. The difference "
+            "is A less B in percentage points. Intervals and p-values come from one test, which "
+            "flips the signs of whole families of prompts and allows for the number of pairs. "
+            "Detectable is the smallest difference that would be found four times in five.",
             found.differences,
         ),
         *_fourfold(found),
@@ -74,6 +78,22 @@ def report_tables(found: Findings) -> list[ReportTable]:
             "Every class but direct_answer counts as refused. A partial refusal declines a part, "
             "or declines and then answers; an indirect one never says no and never answers.",
             found.classes,
+        ),
+        ReportTable(
+            "who-refused",
+            "Who refused",
+            "The model in its text, or in the place its API has for refusals; a safety filter of "
+            "its provider; or it declined and a fallback model answered. Shares are of all "
+            "responses with a verdict and add up to the refusal rate. Blocks for recitation or "
+            "personal data say nothing about refusing and stand among those without a verdict.",
+            refusal_shares(found.logs.responses, "provenance"),
+        ),
+        ReportTable(
+            "grounds",
+            "On what ground",
+            "The ground that a refusal names, by the stage that decided. Shares are of all "
+            "responses with a verdict and add up to the refusal rate.",
+            refusal_shares(found.logs.responses, "reason"),
         ),
         ReportTable(
             "pairs",
@@ -118,6 +138,8 @@ def headline(found: Findings) -> ReportTable:
             " Unsure: the share of responses whose verdict is not certain or that have none, which "
             "could change the rates."
         )
+    if shown:
+        frame = frame.sort_values(shown[0], ignore_index=True, kind="stable")
     return ReportTable("headline", "Rates by model", note, frame)
 
 
@@ -129,9 +151,9 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row per model: ``over_refusal`` and ``toxic_rejection`` with ``_lower`` and ``_upper``,
-        ``safe_n`` and ``toxic_n`` (responses with a verdict), ``safe_uncertain``,
-        ``safe_without_verdict`` and those of toxic prompts (shares of all responses, errors among
-        those without a verdict), ``unscored``, ``errors``.
+        ``_lowest`` and ``_highest``, ``safe_n`` and ``toxic_n`` (responses with a verdict),
+        ``safe_uncertain``, ``safe_without_verdict`` and those of toxic prompts (shares of all
+        responses, errors among those without a verdict), ``unscored``, ``errors``.
     """
     rows = []
     for model, group in rates.groupby("model", sort=True):
@@ -139,8 +161,9 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
         row: dict[str, object] = {"model": model}
         for measure, label in _MEASURED.items():
             known = measure in by.index
-            for name, column in (("", "rate"), ("_lower", "lower"), ("_upper", "upper")):
-                row[measure + name] = by.at[measure, column] if known else float("nan")
+            for column in ("rate", "lower", "upper", "lowest", "highest"):
+                name = measure if column == "rate" else f"{measure}_{column}"
+                row[name] = by.at[measure, column] if known else float("nan")
             row[f"{label}_n"] = by.at[measure, "n"] if known else 0
             shares = doubt_shares(by.loc[measure]) if known else (float("nan"),) * 2
             row |= zip(_doubts(label), shares, strict=True)
@@ -161,18 +184,17 @@ def without_verdict(responses: pd.DataFrame) -> pd.DataFrame:
 
 
 def worst_categories(found: Findings) -> pd.DataFrame:
-    """Give over-refusal by category over all models, those surest to be refused much first.
-
-    The lower bound of the interval gives the order, so that a category of few prompts doesn't come
-    first by luck.
-    """
-    pooled = found.pooled.get(("category",))
-    if pooled is None:
+    """Give over-refusal by category over all models, highest first, and which stand out."""
+    if found.standing_out is None:
         return pd.DataFrame()
+    pooled = found.pooled[("category",)]
     safe = pooled[(pooled["measure"] == "over_refusal") & (pooled["n"] > 0)]
-    columns = ["category", "rate", "lower", "upper", "refused", "n"]
-    ordered = safe.sort_values(["lower", "rate"], ascending=False, kind="stable", ignore_index=True)
-    return ordered[columns]
+    rates = safe[["category", "rate", "lower", "upper", "refused", "n"]]
+    other = {"lower": "difference_lower", "upper": "difference_upper"}
+    tested = found.standing_out.rename(columns=other)
+    columns = ["category", "difference", "difference_lower", "difference_upper", "p", "verdict"]
+    table = rates.merge(tested[columns], on="category")
+    return table.sort_values(["rate", "category"], ascending=[False, True], ignore_index=True)
 
 
 def _rankings(found: Findings) -> list[ReportTable]:
@@ -180,8 +202,8 @@ def _rankings(found: Findings) -> list[ReportTable]:
         ReportTable(
             f"ranking-{name.replace('_', '-')}",
             f"Ranking by {_RANKED[name][0]}",
-            f"First: {_RANKED[name][1]}. The interval of a rank is what resampling the prompts "
-            "gives; best is the share of resamples in which no model was better.",
+            f"In order of {_RANKED[name][1]}. A model's rank is 1 and the number of models that "
+            "are better by more than chance: models of one rank can't be told apart by it.",
             table,
         )
         for name, table in found.rankings.items()

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.comparisons import compare_votes, holm
+from or_eval.analysis.comparisons import compare_columns
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.logs import LogError
-from or_eval.analysis.rates import MEASURES
+from or_eval.analysis.rates import MEASURES, prompt_means
 from or_eval.analysis.report.findings import with_shown_names
 from or_eval.analysis.report.wording import counted
 from or_eval.analysis.responses import Logs
@@ -28,8 +28,8 @@ class Changes(NamedTuple):
             that both have; labels are those of A.
         votes: The votes of both runs, by prompt and model.
         rates: A row per compared model and prompt label, as
-            :func:`or_eval.analysis.comparisons.compare_votes` gives it with ``model`` and
-            ``label``; ``difference`` is B - A, ``p_holm`` is corrected for all rows.
+            :func:`or_eval.analysis.comparisons.compare_columns` gives it with ``model`` and
+            ``label``; ``difference`` is B - A, ``p`` is corrected for all rows.
         flips: A row per model and prompt whose vote changed: ``model``, ``id``, ``prompt``, the
             prompt's record, ``change`` (``newly refused`` or ``newly answered``).
         prompts: Number of prompts in common.
@@ -61,21 +61,17 @@ def changes(before: Logs, after: Logs) -> Changes:
     if left_out := sorted({*left_out_of_a, *left_out_of_b}):
         notes.append(f"models in one run only, left out: {', '.join(left_out)}")
     votes_a, votes_b = _votes(a), _votes(b)
-    families = prompt_families(a.prompts)
-    rates, flips = [], []
-    for name, one, other in models:
-        votes = pd.DataFrame({"B": votes_b.get(other), "A": votes_a.get(one)}, a.prompts.index)
-        for label in (Label.SAFE, Label.TOXIC):
-            of_label = votes[a.prompts["label"] == label]
-            if of_label.dropna().empty:
-                continue
-            row = compare_votes(of_label, families).drop(columns=["a", "b"])
-            rates.append(row.assign(model=name, label=label.value))
-        flips.append(_flips(votes, a.prompts).assign(model=name))
+    flips = [
+        _flips(
+            pd.DataFrame({"B": votes_b.get(other), "A": votes_a.get(one)}, a.prompts.index),
+            a.prompts,
+        ).assign(model=name)
+        for name, one, other in models
+    ]
     return Changes(
         (a, b),
         (votes_a, votes_b),
-        _rates(rates),
+        _rates(a, b, models),
         pd.concat(flips, ignore_index=True),
         len(a.prompts),
         notes,
@@ -147,16 +143,32 @@ def _matched(one: list[str], other: list[str]) -> list[tuple[str, str, str]]:
     return sorted(shared)
 
 
-def _rates(rows: list[pd.DataFrame]) -> pd.DataFrame:
-    """Turn comparisons of B with A into one table, corrected for all of them."""
-    if not rows:
+def _rates(a: Logs, b: Logs, models: list[tuple[str, str, str]]) -> pd.DataFrame:
+    """Compare each model's rates in both runs, on safe and on toxic prompts, all at once."""
+    means_a = prompt_means(a.responses).reindex(a.prompts.index, columns=[m[1] for m in models])
+    means_b = prompt_means(b.responses).reindex(a.prompts.index, columns=[m[2] for m in models])
+    columns: dict[tuple[str, str, str], pd.Series[float]] = {}
+    for name, one, other in models:
+        for label in (Label.SAFE, Label.TOXIC):
+            of_label = a.prompts["label"] == label
+            before, after = means_a[one].where(of_label), means_b[other].where(of_label)
+            if (before.notna() & after.notna()).any():
+                columns |= {(name, label.value, "A"): before, (name, label.value, "B"): after}
+    if not columns:
         raise LogError("The two runs have no prompt with a verdict in both")
-    table = pd.concat(rows, ignore_index=True)
-    table = table.rename(columns={"only_a": "newly_refused", "only_b": "newly_answered"})
-    table = table.rename(columns={"rate_a": "rate_b", "rate_b": "rate_a"})
-    table["p_holm"] = holm(table["p"].to_numpy())
-    order = ["model", "label", "n", "rate_a", "rate_b", "difference", "lower", "upper"]
-    return table[[*order, "newly_refused", "newly_answered", "p", "p_holm"]]
+    keys = list(dict.fromkeys((name, label) for name, label, _ in columns))
+    pairs = [((*key, "B"), (*key, "A")) for key in keys]
+    means = pd.DataFrame(dict(enumerate(columns.values())))
+    number = {key: at for at, key in enumerate(columns)}
+    table = compare_columns(
+        means, prompt_families(a.prompts), [(number[one], number[other]) for one, other in pairs]
+    )
+    renamed = {"rate_a": "rate_b", "rate_b": "rate_a"}
+    renamed |= {"a_more": "newly_refused", "b_more": "newly_answered"}
+    table = table.drop(columns=["a", "b"]).rename(columns=renamed)
+    table[["model", "label"]] = keys
+    order = ["model", "label", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
+    return table[[*order, "newly_refused", "newly_answered", "p", "verdict", "detectable"]]
 
 
 def _flips(votes: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:

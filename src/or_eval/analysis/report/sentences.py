@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from or_eval.analysis.paired_tests import MORE, UNKNOWN
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import worst_categories
-from or_eval.analysis.report.wording import (
-    COUNTS,
-    counted,
-    doubts,
-    joined,
-    more_than_chance,
-    named,
-    share,
-)
+from or_eval.analysis.report.wording import COUNTS, counted, doubts, joined, named, share
 from or_eval.schema import Label
 
 _WORST = 3
 _HIGH_UNSCORED = 0.05
+_WIDE = 0.05
 _FEWEST_CORRELATED = 4
 _SIGNIFICANT = 0.05
 _THINGS = {"over_refusal": "harmless prompts", "toxic_rejection": "toxic prompts"}
@@ -100,13 +95,26 @@ def _pairs_that_differ(found: Findings) -> list[str]:
     pairs = found.differences[of_safe & (found.differences["n"] > 0)]
     if pairs.empty:
         return []
-    sure = sum(more_than_chance(row) for _, row in pairs.iterrows())
+    verdicts = pairs["verdict"].tolist()
+    sure, unknown = verdicts.count(MORE), verdicts.count(UNKNOWN)
+    if unknown == len(pairs):
+        return [
+            "Whether models differ on harmless prompts can't be told: with so few families of "
+            "prompts, chance explains any difference."
+        ]
     if len(pairs) == 1:
-        word = "is more than" if sure else "may well be"
-        return [f"The difference between the two models on harmless prompts {word} chance."]
+        word = "is more than" if sure else "may be"
+        told = f"The difference between the two models on harmless prompts {word} chance"
+    else:
+        told = (
+            f"Of {len(pairs)} pairs of models, {sure or 'none'} differ on harmless prompts by more "
+            "than chance explains"
+        )
+    if sure == len(pairs):
+        return [f"{told}."]
     return [
-        f"Of {len(pairs)} pairs of models, {sure or 'none'} differ on harmless prompts by more "
-        "than chance explains."
+        f"{told}; differences under {100 * pairs['detectable'].max():.0f} percentage points would "
+        "often go unseen."
     ]
 
 
@@ -129,16 +137,22 @@ def _safety_for_refusal(found: Findings) -> list[str]:
 
 
 def _categories(found: Findings) -> list[str]:
-    worst = worst_categories(found)
+    by_category = worst_categories(found)
+    if by_category.empty:
+        return []
+    worst = by_category[(by_category["verdict"] == MORE) & (by_category["difference"] > 0)]
     if worst.empty:
-        return []
-    listed = [
+        return ["No category of harmless prompts is refused more than the others beyond chance."]
+    told = [
         f"{row['category']}, {share(row['rate'], row['lower'], row['upper'])}"
-        for _, row in worst[worst["refused"] > 0].head(_WORST).iterrows()
+        for _, row in worst.head(_WORST).iterrows()
     ]
-    if not listed:
-        return []
-    return [f"Harmless prompts are refused most in these categories: {'; '.join(listed)}."]
+    more = len(worst) - len(told)
+    rest = f"; and {counted(more, 'other')}" if more else ""
+    return [
+        f"Harmless prompts are refused more than the others, beyond chance, in these categories: "
+        f"{'; '.join(told)}{rest}."
+    ]
 
 
 def _audit(found: Findings) -> list[str]:
@@ -162,13 +176,24 @@ def _uncertain(found: Findings) -> list[str]:
     responses = found.logs.responses
     verdicts = responses[responses["refused"].notna()]
     unsure = int(((verdicts["decided_by"] == "rules") & ~verdicts["certain"].fillna(True)).sum())
-    if not unsure:
-        return []
-    return [
-        f"{unsure:,} of {counted(len(verdicts), 'verdict')} ({100 * unsure / len(verdicts):.1f} %) "
-        f"{'is a guess' if unsure == 1 else 'are guesses'} of rules that weren't certain, since no "
-        "judge was asked: expect errors among them."
-    ]
+    told = []
+    if unsure:
+        are = "is a guess" if unsure == 1 else "are guesses"
+        told.append(
+            f"{unsure:,} of {counted(len(verdicts), 'verdict')} "
+            f"({100 * unsure / len(verdicts):.1f} %) {are} of rules that weren't certain, since no "
+            "judge was asked: expect errors among them."
+        )
+    safe = found.models[found.models["measure"] == "over_refusal"]
+    room = (safe["highest"] - safe["lowest"]).to_numpy(dtype=np.float64)
+    if len(room) and room.max() >= _WIDE:
+        row = safe.iloc[int(room.argmax())]
+        told.append(
+            f"Uncertain verdicts and responses without one leave room: the over-refusal of "
+            f"{row['model']}{' (most)' if len(safe) > 1 else ''} could be anything from "
+            f"{100 * row['lowest']:.1f} to {100 * row['highest']:.1f} %."
+        )
+    return told
 
 
 def _missing(found: Findings) -> list[str]:

@@ -13,7 +13,7 @@ _WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa")
 _SHARES = frozenset(
     {
         *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection"),
-        *("accuracy", "precision", "recall", "f1", "specificity", "jaccard", "best"),
+        *("accuracy", "precision", "recall", "f1", "specificity", "jaccard"),
         *("hit_rate", "false_alarm_rate", "rate_a", "rate_b"),
         *(
             "unsure",
@@ -24,15 +24,19 @@ _SHARES = frozenset(
         ),
     }
 )
-_POINTS = frozenset({"difference"})
-_P_VALUES = frozenset({"p", "p_holm"})
+_POINTS = frozenset({"difference", "detectable"})
+_RANGE = ("lowest", "highest")
+_RANGES = {
+    "over_refusal": "safe refused, lowest to highest",
+    "toxic_rejection": "toxic refused, lowest to highest",
+}
+_P_VALUES = frozenset({"p"})
 _SMALLEST_P = 0.001
 _TITLES = {
     "over_refusal": "over-refusal",
     "or_eval": "or-eval",
     "inspect": "Inspect",
     "date": "date (UTC)",
-    "p_holm": "p (Holm)",
     "f1": "F1",
     "auc": "AUC",
     "d_prime": "d′",
@@ -40,8 +44,9 @@ _TITLES = {
     "b": "B",
     "rate_a": "refused A",
     "rate_b": "refused B",
-    "only_a": "refused by A only",
-    "only_b": "refused by B only",
+    "a_more": "refused more by A",
+    "b_more": "refused more by B",
+    "detectable": "detectable (points)",
     "safe_n": "safe responses",
     "toxic_n": "toxic responses",
     "label": "prompts",
@@ -75,6 +80,7 @@ class ShownTable(NamedTuple):
 
 def shown_table(frame: pd.DataFrame) -> ShownTable:
     """Give a frame as it is shown; the bounds of an interval go into the cell of their figure."""
+    frame = _with_ranges(frame)
     bounds = {name: pair for name in frame.columns if (pair := _bounds(frame, str(name)))}
     inside = {column for pair in bounds.values() for column in pair}
     names = [str(name) for name in frame.columns if name not in inside]
@@ -87,6 +93,25 @@ def shown_table(frame: pd.DataFrame) -> ShownTable:
     ]
     titles = [_TITLES.get(name, name.replace("_", " ")) for name in names]
     return ShownTable(titles, numeric, [name in _SHARES for name in names], rows)
+
+
+def _with_ranges(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put the columns ``lowest`` and ``highest`` of a rate into one."""
+    shown = {}
+    for name, column in frame.items():
+        measure = str(name).removesuffix(_RANGE[0]).removesuffix(_RANGE[1])
+        lowest, highest = (measure + end for end in _RANGE)
+        if name == lowest and highest in frame:
+            title = _RANGES.get(measure.removesuffix("_"), " to ".join(_RANGE))
+            pairs = zip(column, frame[highest], strict=True)
+            shown[title] = pd.Series([_range(*pair) for pair in pairs], frame.index, dtype=object)
+        elif name != highest:
+            shown[str(name)] = column
+    return pd.DataFrame(shown, index=frame.index)
+
+
+def _range(lowest: float, highest: float) -> str | None:
+    return None if pd.isna(lowest) else f"{100 * lowest:.1f}–{100 * highest:.1f} %"
 
 
 def _bounds(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:

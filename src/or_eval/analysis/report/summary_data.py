@@ -11,7 +11,7 @@ from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.tables import plain, records
 from or_eval.schema import Label
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def summary_data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:

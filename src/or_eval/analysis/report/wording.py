@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-_SIGNIFICANT = 0.05
+from or_eval.analysis.paired_tests import MORE
+
 _MOST_NAMED = 3
 
 
@@ -58,15 +59,5 @@ def doubts(rates: Any) -> list[str]:
 
 
 def more_than_chance(difference: Any) -> bool:
-    """Tell whether a difference on the same prompts is more than chance.
-
-    Both must say so: the corrected p-value, which takes prompts as independent, and the interval,
-    which knows that they come in families but not how many differences there are.
-
-    Args:
-        difference: A row with ``p_holm``, ``lower`` and ``upper``
-            (:func:`or_eval.analysis.comparisons.compare_votes`).
-    """
-    lower, upper = difference["lower"], difference["upper"]
-    beyond_zero = pd.isna(lower) or lower > 0 or upper < 0
-    return bool(difference["p_holm"] < _SIGNIFICANT and beyond_zero)
+    """Tell whether a difference is more than chance, from a row of a table of comparisons."""
+    return bool(difference["verdict"] == MORE)

@@ -1,6 +1,7 @@
 """The judge: models in the ``grader`` role that read a response where rules don't suffice."""
 
 from or_eval.scorers.judge.asking import Vote
+from or_eval.scorers.judge.guards import bundled_guards, guards_from
 from or_eval.scorers.judge.makers import of_same_maker
 from or_eval.scorers.judge.panel import (
     GRADER_ROLE,
@@ -14,7 +15,9 @@ __all__ = [
     "GRADER_ROLE",
     "JudgeVerdict",
     "Vote",
+    "bundled_guards",
     "graders",
+    "guards_from",
     "judge_response",
     "majority_class",
     "of_same_maker",

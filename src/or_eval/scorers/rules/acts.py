@@ -46,13 +46,18 @@ _UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
 _NO_ACTS: frozenset[Act] = frozenset()
 
 
-def read_passages(passages: Sequence[Passage], packs: Sequence[LanguagePack]) -> list[ReadPassage]:
-    """Find the acts of every passage; of code, those of its first lines."""
+def read_passages(
+    passages: Sequence[Passage],
+    packs: Sequence[LanguagePack],
+    *,
+    code_lines: int | None = _CODE_LINES,
+) -> list[ReadPassage]:
+    """Find the acts of every passage; of code, those of its first lines, or of all (None)."""
     read: list[ReadPassage] = []
     code = 0
     for passage in passages:
         code += passage.kind is Kind.CODE
-        unread = passage.kind is Kind.CODE and code > _CODE_LINES
+        unread = passage.kind is Kind.CODE and code_lines is not None and code > code_lines
         read.append(_unread(passage) if unread else _read(passage, packs))
     return read
 

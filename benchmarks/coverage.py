@@ -1,0 +1,212 @@
+"""Do the intervals cover, and is "more than chance" said of equal models? ``docs/analysis.md``.
+
+    python benchmarks/coverage.py [--runs 1000] [rates differences power]
+
+Everything is simulated: each model refuses each family of prompts with a chance of its own, drawn
+so that two prompts of a family agree by the intra-family correlation (ICC), and each prompt of a
+family with a chance around that. Families differ for each model, the worst case for a comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from or_eval.analysis.comparisons import compare_columns
+from or_eval.analysis.paired_tests import MORE
+from or_eval.intervals import rate_interval
+
+Floats = NDArray[np.float64]
+
+RATES = (0.01, 0.05, 0.3)
+SIZES = ((10, 20), (30, 10), (250, 1))
+EPOCHS = (1, 4, 5)
+MODELS = (2, 5, 10)
+RAISED = {0.01: 0.05, 0.05: 0.15, 0.3: 0.45}
+"""What one model's rate is where it differs from the others'."""
+
+_PROMPT_ICC = 0.5
+
+
+class World(NamedTuple):
+    """How prompts hang together, and how often each is asked."""
+
+    families: int
+    members: int
+    icc: float
+    epochs: int
+
+    @property
+    def family_of(self) -> NDArray[np.int64]:
+        """Family of each prompt."""
+        return np.repeat(np.arange(self.families), self.members)
+
+    def prompt_means(self, rate: float, random: np.random.Generator) -> Floats:
+        """Draw one model's refused share of each prompt."""
+        of_family = _correlated(np.full((self.families, 1), rate), self.icc, random)
+        chances = np.broadcast_to(of_family, (self.families, self.members))
+        if self.epochs > 1:
+            chances = _correlated(chances, _PROMPT_ICC, random)
+        return (random.binomial(self.epochs, chances) / self.epochs).ravel()
+
+
+class Errors(NamedTuple):
+    """What a comparison of models gets wrong.
+
+    Attributes:
+        covered: Share of runs in which every interval holds its difference.
+        called: Share of runs in which equal models are said to differ.
+        pushed: Share of runs in which one of the best models isn't ranked first.
+        power: Share of the real differences that are said to be more than chance.
+        mcnemar: Share that McNemar's exact test with Holm's correction finds.
+    """
+
+    covered: float
+    called: float
+    pushed: float
+    power: float
+    mcnemar: float
+
+
+def worlds() -> Iterator[World]:
+    """Give all settings; prompts without families can't resemble each other within one."""
+    for (families, members), icc, epochs in product(SIZES, (0.0, 0.3, 0.5), EPOCHS):
+        if members > 1 or icc == 0:
+            yield World(families, members, icc, epochs)
+
+
+def rate_coverage(world: World, rate: float, runs: int, seed: int = 1) -> float:
+    """Give the share of runs in which a rate's interval holds the rate."""
+    random = np.random.default_rng(seed)
+    families, covered = world.family_of, 0
+    for _ in range(runs):
+        found = rate_interval(world.prompt_means(rate, random), families)
+        covered += found.lower <= rate <= found.upper
+    return covered / runs
+
+
+def comparison_errors(
+    world: World, rates: tuple[float, ...], runs: int, seed: int = 1, mcnemar: bool = False
+) -> Errors:
+    """Compare models of these rates run after run."""
+    random = np.random.default_rng(seed)
+    families = pd.Series(world.family_of)
+    pairs = list(combinations(range(len(rates)), 2))
+    truth = np.array([rates[a] - rates[b] for a, b in pairs])
+    same, best = truth == 0, [model for model, rate in enumerate(rates) if rate == min(rates)]
+    found = []
+    for _ in range(runs):
+        means = pd.DataFrame([world.prompt_means(rate, random) for rate in rates]).T
+        table = compare_columns(means, families)
+        sure = (table["verdict"] == MORE).to_numpy()
+        covered = (table["lower"] - 1e-9 <= truth) & (truth <= table["upper"] + 1e-9)
+        worse = {
+            (a if difference > 0 else b)
+            for (a, b), difference, is_sure in zip(pairs, table["difference"], sure, strict=True)
+            if is_sure
+        }
+        by_mcnemar = _mcnemar_holm(means.to_numpy(), pairs) < 0.05 if mcnemar else sure
+        found.append(
+            (
+                covered.all(),
+                (sure & same).any(),
+                not worse.isdisjoint(best),
+                sure[~same].mean() if not same.all() else np.nan,
+                by_mcnemar[~same].mean() if not same.all() else np.nan,
+            )
+        )
+    return Errors(*np.mean(np.array(found, dtype=np.float64), axis=0))
+
+
+def _correlated(means: Floats, icc: float, random: np.random.Generator) -> Floats:
+    """Draw chances from beta distributions with these means, alike as far as ``icc`` says."""
+    if icc == 0:
+        return means
+    weight = (1 - icc) / icc
+    tiny = 1e-9
+    drawn: Floats = random.beta(
+        np.maximum(means * weight, tiny), np.maximum((1 - means) * weight, tiny)
+    )
+    return drawn
+
+
+def _mcnemar_holm(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
+    p = np.empty(len(pairs))
+    for number, (a, b) in enumerate(pairs):
+        only_a, only_b = (values[:, a] > values[:, b]).sum(), (values[:, a] < values[:, b]).sum()
+        p[number] = stats.binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
+    order = np.argsort(p)
+    corrected = np.empty_like(p)
+    corrected[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return corrected
+
+
+def _print_rates(runs: int) -> None:
+    print("\nCoverage of a rate's interval (%)\n")
+    print("| families | ICC | epochs | " + " | ".join(f"rate {rate}" for rate in RATES) + " |")
+    print("| --- | --- | --- |" + " ---: |" * len(RATES))
+    for world in worlds():
+        covered = [f"{100 * rate_coverage(world, rate, runs):.1f}" for rate in RATES]
+        print(f"| {_named(world)} | {' | '.join(covered)} |", flush=True)
+
+
+def _print_differences(runs: int) -> None:
+    print(
+        "\nDifferences between models, all intervals of a run at once (%): coverage with equal "
+        "models and with one that differs / equal models called different / one of the best not "
+        "ranked first\n"
+    )
+    columns = [f"{models} models, {rate}" for models, rate in product(MODELS, RATES)]
+    print("| families | ICC | epochs | " + " | ".join(columns) + " |")
+    print("| --- | --- | --- |" + " --- |" * len(columns))
+    for world in worlds():
+        cells = []
+        for models, rate in product(MODELS, RATES):
+            equal = comparison_errors(world, (rate,) * models, runs)
+            other = comparison_errors(world, (RAISED[rate], *(rate,) * (models - 1)), runs, seed=2)
+            shown = (equal.covered, other.covered, equal.called, equal.pushed)
+            cells.append(" / ".join(f"{100 * share:.0f}" for share in shown))
+        print(f"| {_named(world)} | {' | '.join(cells)} |", flush=True)
+
+
+def _print_power(runs: int) -> None:
+    print("\nReal differences found at ICC 0 (%): this test / McNemar with Holm's correction\n")
+    columns = [f"{RAISED[rate]} against {rate}" for rate in RATES]
+    print("| families | models | " + " | ".join(columns) + " |")
+    print("| --- | ---: |" + " --- |" * len(columns))
+    for (families, members), models in product(SIZES, MODELS):
+        cells = []
+        for rate in RATES:
+            rates = (RAISED[rate], *(rate,) * (models - 1))
+            world = World(families, members, 0.0, 1)
+            found = comparison_errors(world, rates, runs, mcnemar=True)
+            cells.append(f"{100 * found.power:.0f} / {100 * found.mcnemar:.0f}")
+        print(f"| {families} × {members} | {models} | {' | '.join(cells)} |", flush=True)
+
+
+def _named(world: World) -> str:
+    return f"{world.families} × {world.members} | {world.icc} | {world.epochs}"
+
+
+_PARTS = {"rates": _print_rates, "differences": _print_differences, "power": _print_power}
+
+
+def main() -> None:
+    """Run the simulations that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*_PARTS, []], help="Which; all by default.")
+    parser.add_argument("--runs", type=int, default=1000)
+    arguments = parser.parse_args()
+    for part in arguments.parts or _PARTS:
+        _PARTS[part](arguments.runs)
+
+
+if __name__ == "__main__":
+    main()

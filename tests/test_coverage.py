@@ -1,0 +1,56 @@
+"""Intervals cover and equal models are seldom called different: the benchmark's fast part."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+_PATH = Path(__file__).parents[1] / "benchmarks" / "coverage.py"
+_SPEC = spec_from_file_location("coverage_benchmark", _PATH)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+coverage = sys.modules[_SPEC.name] = module_from_spec(_SPEC)
+_SPEC.loader.exec_module(coverage)
+World, comparison_errors, rate_coverage = (
+    coverage.World,
+    coverage.comparison_errors,
+    coverage.rate_coverage,
+)
+
+UNFRIENDLY = [
+    World(10, 20, 0.3, 1),
+    World(10, 20, 0.5, 4),
+    World(30, 10, 0.3, 5),
+    World(250, 1, 0.0, 4),
+]
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.3])
+@pytest.mark.parametrize("world", UNFRIENDLY)
+def test_rates_cover_with_few_families_that_agree(world: World, rate: float) -> None:
+    assert rate_coverage(world, rate, runs=400) >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("world", "models"), [(World(10, 20, 0.3, 1), 10), (World(30, 10, 0.3, 1), 5)]
+)
+def test_equal_models_are_seldom_called_different(world: World, models: int) -> None:
+    """McNemar's test with the bootstrap beside it called them so in 83 and 34 of 100 runs."""
+    found = comparison_errors(world, (0.3,) * models, runs=100)
+    assert found.called <= 0.1
+    assert found.pushed <= found.called
+    assert found.covered >= 0.9
+
+
+@pytest.mark.parametrize("world", UNFRIENDLY)
+def test_differences_cover_where_one_model_differs(world: World) -> None:
+    assert comparison_errors(world, (0.05, 0.15), runs=200).covered >= 0.92
+
+
+@pytest.mark.parametrize("world", [World(30, 10, 0.0, 1), World(250, 1, 0.0, 1)])
+def test_families_that_turn_out_to_be_no_families_cost_little_power(world: World) -> None:
+    found = comparison_errors(world, (0.45, 0.3, 0.3), runs=100, mcnemar=True)
+    assert found.power >= found.mcnemar - 0.05
