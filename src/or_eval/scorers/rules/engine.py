@@ -97,7 +97,7 @@ def classify_response(
 
 
 def _holds_no_refusal(said: str, packs: Sequence[LanguagePack]) -> bool:
-    """Look again at all of what is to be a certain answer: quotations, code, a long one's middle."""
+    """Look again at all of a certain answer: quotations, code, the middle of a long one."""
     if len(said) > _LONGEST_CERTAIN:
         return False
     return not may_decline(read_passages(passages(said), packs, code_lines=None))
