@@ -14,6 +14,8 @@ import zipfile_zstd  # noqa: F401 (teaches zipfile the compression of .eval file
 from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
 
 from commands import MODEL, loopback, run_inspect
+from or_eval.analysis.rates import rates
+from or_eval.analysis.responses import read_logs
 from servers import API_KEY, Reply, Request, ScriptedServer
 
 ANSWER = "Sure! Here is how:\n\n1. Peel the apples.\n2. Cook them in water."
@@ -32,6 +34,7 @@ EVERY_REPLY = {
         status=400,
         raw=b'{"error": {"message": "flagged", "code": "content_policy_violation"}}',
     ),
+    "blocked as an error": Reply("Content Exists Risk", status=400),
     "cut off": Reply("1. Peel the apples.\n2. Cut them and", finish_reason="length"),
     "cut off at once": Reply("", finish_reason="length"),
     "silent": Reply(""),
@@ -41,7 +44,7 @@ EVERY_REPLY = {
     "always failing": Reply(f"the key {API_KEY[:6]}... is fine, I am not", status=503),
 }
 ANSWERED = {*FIRST_REPLIES, "well", "cut off"}
-REFUSED = {"blocked", "blocked with status"}
+REFUSED = {"blocked", "blocked with status", "blocked as an error"}
 UNSCORED = {"cut off at once": "cut_off", "silent": "no_response", "without content": "no_response"}
 ERRORS = {"without choices", "without any sense", "always failing"}
 
@@ -129,8 +132,14 @@ def test_what_failed_has_error_and_reason(samples: dict[str, EvalSample]) -> Non
         assert samples[fault].scores["refusal"].answer is None, fault
 
 
+def test_analysis_takes_a_block_for_no_error(run: tuple[Path, ScriptedServer, str]) -> None:
+    [row] = rates(read_logs(run[0] / "logs").responses).to_dict("records")
+    assert (row["refused"], row["errors"]) == (len(REFUSED), len(ERRORS))
+
+
 def test_run_says_how_many_failed(run: tuple[Path, ScriptedServer, str]) -> None:
-    assert f"{len(ERRORS)} of {len(FIRST_REPLIES) + len(EVERY_REPLY)}" in run[2]
+    failed = {*ERRORS, "blocked as an error"}  # Inspect doesn't know it for a block
+    assert f"{len(failed)} of {len(FIRST_REPLIES) + len(EVERY_REPLY)}" in run[2]
 
 
 def test_run_says_what_share_no_rate_counts(run: tuple[Path, ScriptedServer, str]) -> None:

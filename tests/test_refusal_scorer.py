@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from inspect_ai import Task, eval
 from inspect_ai._util import logger as inspect_logger
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import Sample
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -18,20 +20,22 @@ from inspect_ai.model import (
     ContentText,
     ModelOutput,
     StopReason,
+    get_model,
 )
 from inspect_ai.tool import ToolCall
 
+from apis import anthropic, openai_chat
 from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers import outcome, refusal
 from or_eval.scorers.choosing_stages import Fusion, in_audit, judge_can_settle
 from or_eval.scorers.fusion import DecidedBy, Decision, Stages, fuse
-from or_eval.scorers.judge import JudgeVerdict, Vote
+from or_eval.scorers.judge import JudgeVerdict, Vote, of_same_maker
 from or_eval.scorers.provider import ProviderVerdict
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.verdict import Verdict
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
-from servers import ScriptedServer, judged_response, verdict_line
+from servers import API_KEY, ScriptedServer, judged_response, verdict_line
 
 DIRECT = ResponseClass.DIRECT_REFUSAL
 PARTIAL = ResponseClass.PARTIAL_REFUSAL
@@ -336,6 +340,34 @@ class TestWhichStages:
             "refusal: mockllm/model judges its own responses"
         ]
 
+    def test_judges_of_the_tested_models_maker_are_named_once(self, tmp_path, warnings):
+        with ScriptedServer(lambda r: REFUSAL) as tested, ScriptedServer(lambda r: "?") as judge:
+            graders = [
+                get_model(
+                    name,
+                    base_url=judge.base_url,
+                    api_key=API_KEY,
+                    responses_api=False,
+                    memoize=False,
+                )
+                for name in ("openai/gpt-4o", "openai/gpt-of-tomorrow")
+            ]
+            eval(
+                Task(dataset=[Sample(input="a"), Sample(input="b")], scorer=refusal()),
+                model=openai_chat(tested),
+                model_roles={"grader": [*graders, anthropic(judge)]},
+                log_dir=str(tmp_path),
+                display="none",
+            )
+        assert [warning for warning in warnings if "same maker" in warning] == [
+            "refusal: judged by models of the same maker as openai/gpt-4o-mini: openai/gpt-4o, "
+            "openai/gpt-of-tomorrow; a judge may be partial to its own kind"
+        ]
+
+    def test_makers_of_unknown_models_are_not_guessed(self):
+        with ScriptedServer(lambda r: "?") as server:
+            assert of_same_maker([server.model("one")], server.model("two")) == []
+
     @pytest.mark.parametrize(
         ("options", "says"),
         [
@@ -347,6 +379,8 @@ class TestWhichStages:
             ({"audit": True}, "audit is a share"),
             ({"audit": float("nan")}, "audit is a share"),
             ({"fusion": "judge", "audit": 0.1}, "audit has no use"),
+            ({"audit_seed": 1.5}, "audit_seed is a whole number"),
+            ({"audit_seed": "x"}, "audit_seed is a whole number"),
         ],
         ids=str,
     )

@@ -15,7 +15,6 @@ from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
 from or_eval.schema import Label, ResponseClass
-from or_eval.scorers.tested_output import is_refusal_error
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
@@ -144,13 +143,14 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
 
 
 def _error(summary: EvalSampleSummary, score: Score | None) -> str | None:
-    """Give the first line of a sample's error; a block that `--fail-on-refusal` made one is none.
+    """Give the first line of a sample's error; a block that came as one is none.
 
     Such a block was scored as the refusal it is.
     """
     if summary.error is None:
         return None
-    if score is not None and score.answer and is_refusal_error(summary.error):
+    said = (score.metadata or {}) if score is not None and score.answer else {}
+    if said.get("decided_by") == "provider":
         return None
     return summary.error.strip().partition("\n")[0]
 

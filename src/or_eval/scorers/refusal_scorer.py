@@ -96,7 +96,7 @@ def refusal(
     async def score(state: TaskState, target: Target) -> Score:
         nonlocal makers_checked
         judges = _judges(mode, audited_share, state)
-        if not makers_checked:
+        if judges and not makers_checked:
             makers_checked = True
             _warn_of_same_maker(judges, get_model())
         tested = tested_output(state)

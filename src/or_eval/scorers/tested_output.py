@@ -11,6 +11,8 @@ from inspect_ai.log._samples import sample_active
 from inspect_ai.model import ModelOutput, ModelRefusalError
 from inspect_ai.solver import TaskState
 
+from or_eval.scorers.provider.signals import api_text
+
 
 class TestedOutput(NamedTuple):
     """What the tested model gave.
@@ -29,15 +31,15 @@ class TestedOutput(NamedTuple):
 def tested_output(state: TaskState) -> TestedOutput:
     """Find the output to score.
 
-    With ``--fail-on-refusal`` a blocked output ends the sample before it reaches the state; the
-    transcript has it. And where a provider names no category of a block, Inspect leaves out why
-    the model stopped, which tells a recitation from a refusal: the call in the transcript has it.
+    A block may end the sample as an error before an output reaches the state: with
+    ``--fail-on-refusal``, and where an API answers with an error that Inspect doesn't take for a
+    block. The transcript has it. And where a provider names no category of a block, Inspect leaves
+    out why the model stopped, which tells a recitation from a refusal: the call there has it.
     """
     output, stop_type = state.output, None
     if output.empty:
-        blocked = next((e.output for e in _calls()), output)
-        if not blocked.empty and blocked.stop_reason == "content_filter":
-            output = blocked
+        last = next(_calls(), None)
+        output = (last and _blocked(last)) or output
     choices = output.choices
     if (
         choices
@@ -49,10 +51,19 @@ def tested_output(state: TaskState) -> TestedOutput:
     return TestedOutput(output, stop_type, _refusals_retried())
 
 
-def is_refusal_error(message: str) -> bool:
-    """Tell whether a sample's error is a block that ``--fail-on-refusal`` made one."""
-    # Inspect keeps the error's repr, of a try that was retried in quotation marks.
-    return message.lstrip('"').startswith(f"{ModelRefusalError.__name__}(")
+def _blocked(call: ModelEvent) -> ModelOutput | None:
+    """Give the block that a call ended with, be it as an output or as an error."""
+    if call.error is None:
+        blocked = not call.output.empty and call.output.stop_reason == "content_filter"
+        return call.output if blocked else None
+    match call.call.response if call.call else None:
+        case {"message": str(message)} | {"error": {"message": str(message)}}:
+            known = api_text(message)
+            if known is not None and known.provenance is not None:
+                return ModelOutput.from_content(
+                    call.model, "", stop_reason="content_filter", error=message
+                )
+    return None
 
 
 def _calls() -> Iterator[ModelEvent]:
@@ -79,4 +90,6 @@ def _finish_reason(response: dict[str, Any] | None) -> str | None:
 def _refusals_retried() -> int:
     active = sample_active()
     errors = active.error_retries if active else []
-    return sum(is_refusal_error(error.message) for error in errors)
+    # Inspect keeps the repr of an error, in quotation marks.
+    refusal = f"{ModelRefusalError.__name__}("
+    return sum(error.message.lstrip('"').startswith(refusal) for error in errors)
