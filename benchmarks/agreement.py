@@ -1,6 +1,6 @@
 """Agreement of the rules with labels on public responses, and their speed: ``docs/scoring.md``.
 
-    python benchmarks/agreement.py [--data ../shared/data/labels] [--by-model] [--speed]
+    python benchmarks/agreement.py [--data ../shared/data/labels] [--sets NAME ...] [--by-model] [--speed]
 
 The rules are written by hand, and whoever wrote them read some of these responses. So each set is
 shown as the rules stand, and once more with each model left out: its responses are read without
@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--by-model", action="store_true", help="a row for each model as well")
     parser.add_argument("--speed", action="store_true", help="measure the speed instead")
-    parser.add_argument("sets", nargs="*", default=list(SETS), choices=[*SETS, []])
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     chosen = parser.parse_args()
     if chosen.speed:
         speed(list(read(chosen.data, SETS["xstest"])))
