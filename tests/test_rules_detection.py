@@ -137,7 +137,11 @@ def test_language_is_supported_once_it_has_a_file(monkeypatch: pytest.MonkeyPatc
             ("ko", "en"),
         ),
         ("Запустите docker compose up и проверьте логи сервера.", "ru+en", ("ru", "en")),
-        ("Виконайте docker compose up, будь ласка, і перевірте журнали.", "uk+en", ()),
+        (
+            "Виконайте docker compose up, будь ласка, і перевірте журнали.",
+            "uk+en",
+            ("uk", "en"),
+        ),
     ],
 )
 def test_terms_of_another_script_are_a_second_language(
@@ -150,8 +154,8 @@ def test_bare_answer_is_read_in_the_language_of_the_prompt() -> None:
     assert classify_response("Paris.", prompt="Quelle est la capitale de la France ?").language == (
         "fr"
     )
-    verdict = classify_response("Париж.", prompt="Яка столиця Франції та чому вона відома?")
-    assert (verdict.language, verdict.label, verdict.certain) == ("uk", None, False)
+    verdict = classify_response("Париж.", prompt="Коя е столицата на Франция и защо е известна?")
+    assert (verdict.language, verdict.label, verdict.certain) == ("bg", None, False)
 
 
 def test_every_entry_is_whole() -> None:
