@@ -1,6 +1,6 @@
 """Agreement of the rules with labels on public responses, and their speed: ``docs/scoring.md``.
 
-    python benchmarks/agreement.py [--data ../shared/data/labels] [--sets NAME ...] [--by-model] [--speed]
+    python benchmarks/agreement.py [--sets NAME ...] [--by-model] [--speed]
 
 The rules are written by hand, and whoever wrote them read some of these responses. So each set is
 shown as the rules stand, and once more with each model left out: its responses are read without
