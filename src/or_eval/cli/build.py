@@ -124,12 +124,11 @@ def build(
     if batch is not None:
         config["batch"] = _batch(batch)
     asking = Asking(model, roles, shared_cache, config, display=display)
-    asking = asking.with_defaults(loaded.models)
     job = Build(loaded, out or Path(loaded.name), asking, limit, say=click.echo)
     if dry_run:
         _print_plan(planned(job, read_prices(model_cost_config) if model_cost_config else {}))
         return
-    check_ready(loaded, asking)
+    check_ready(job)
     try:
         facts = job.run(Selection(only, start))
     except KeyboardInterrupt:
