@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,12 +21,14 @@ from or_eval.dataset_builders.engine.models import Binding, binding_of
 from or_eval.dataset_builders.engine.ports import StageParams
 from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stages import stage, stage_kinds
+from or_eval.dataset_builders.stages import is_stage, stage, stage_kinds
 from or_eval.schema import taxonomies
 from or_eval.sources.errors import shown
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _SUFFIX = ".yaml"
+RECIPES = "or_eval.recipes"
+"""Group of the entry points by which other packages bring recipes."""
 _OF_ENTRY = ("stage", "name", "input", "models")
 _NAME = re.compile(r"\w[\w-]{0,99}")
 
@@ -134,9 +137,21 @@ class _Reading:
 
 
 def recipe_names() -> list[str]:
-    """Give the names of the bundled recipes."""
-    folder = Path(str(files("or_eval.dataset_builders") / "recipes"))
-    return sorted(path.stem for path in folder.glob(f"*{_SUFFIX}"))
+    """Give the names of the recipes that are bundled, or come with other packages."""
+    return sorted({path.stem for path in _bundled().glob(f"*{_SUFFIX}")} | _of_packages().keys())
+
+
+def _bundled() -> Path:
+    return Path(str(files("or_eval.dataset_builders") / "recipes"))
+
+
+def _of_packages() -> dict[str, Path]:
+    """Give the recipes of other packages: an entry point's value is the module beside the file."""
+    found = {}
+    for point in entry_points(group=RECIPES):
+        module, _, file = point.value.partition(":")
+        found[point.name] = Path(str(files(module) / f"{file or point.name}{_SUFFIX}"))
+    return found
 
 
 def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
@@ -184,7 +199,7 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
 
 def _path(recipe: str) -> Path:
     if recipe in recipe_names():
-        return Path(str(files("or_eval.dataset_builders") / "recipes" / f"{recipe}{_SUFFIX}"))
+        return _of_packages().get(recipe) or _bundled() / f"{recipe}{_SUFFIX}"
     if Path(recipe).suffix in (_SUFFIX, ".yml") or "/" in recipe:
         return Path(recipe)
     raise BuildError(f"{unknown_word('recipe', recipe, recipe_names())}; a recipe of your own is a "
@@ -224,7 +239,7 @@ def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, 
         return data, ()
     entries = data.get("stages")
     names = [
-        str(entry.get("name", entry.get("stage"))) if isinstance(entry, dict) else ""
+        str(_name(entry)) if isinstance(entry, dict) else ""
         for entry in (entries if isinstance(entries, list) else [])
     ]
     if path[0] not in names:
@@ -250,15 +265,14 @@ def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> Rec
         raise reading.error(
             place, f"a stage has no key 'stage' (one of {', '.join(stage_kinds())})"
         )
-    if kind not in stage_kinds():
+    if not is_stage(str(kind)):
         raise reading.error((*place, "stage"), unknown_word("stage", str(kind), stage_kinds()))
-    name = entry.get("name", kind)
+    name = _name(entry)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise reading.error(
             (*place, "name"), f"{shown(name)} is no name (letters, digits, _ and -)"
         )
-    earlier = entries[number - 1] if number else None
-    default = [str(earlier.get("name", earlier.get("stage")))] if earlier is not None else []
+    default = [_name(entries[number - 1])] if number else []
     inputs = entry.get("input", default)
     ports = inputs if isinstance(inputs, dict) else {"rows": inputs}
     known = ["rows", *stage(kind).takes]
@@ -276,6 +290,11 @@ def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> Rec
         named,
         _bindings(entry.get("models", {}), place, reading) if "models" in of_entry else {},
     )
+
+
+def _name(entry: dict[str, Any]) -> Any:
+    """Give a stage's name: as the recipe says, or its kind's, or its file's without the ending."""
+    return entry.get("name", Path(str(entry.get("stage"))).stem)
 
 
 def _references(said: Any, place: Place, reading: _Reading) -> tuple[str, ...]:
