@@ -56,5 +56,5 @@ class Builder:
         return Build(load_recipe(self.path, changes), self.out, asking, limit, say=self.said.append)
 
     def prompts(self, stage: str) -> list[str]:
-        [folder] = (self.out / "stages").glob(f"*-{stage}")
+        [folder] = (self.out / "stages").glob(f"{stage}")
         return list(pd.read_parquet(folder / "rows.parquet")["prompt"])

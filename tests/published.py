@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.ports import StageResult
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label, PromptRecord, prompt_id
-from stage_context import stage_context
+from stage_context import Result, run_stage, stage_context
 
 
 def row(
@@ -37,10 +36,10 @@ SUBSETS = {"full": SAFE, "hard-1": SAFE[1:], "toxic": TOXIC}
 
 def publish(
     out: Path, subsets: Mapping[str, Sequence[PromptRecord]] = SUBSETS, **context: Any
-) -> StageResult:
+) -> Result:
     """Run the stage `publish` on subsets, into the folder `out`."""
     kind = stage("publish")
     rows = list({r.id: r for part in subsets.values() for r in part}.values())
     params = context.pop("params", {"licence": "CC-BY-4.0", "title": "Test prompts"})
     given = {"subsets": {name: list(part) for name, part in subsets.items()}, **context}
-    return kind.run(rows, kind.params(**params), stage_context(out, **given))
+    return run_stage(kind, rows, kind.params(**params), stage_context(out, **given))

@@ -1,13 +1,58 @@
-"""A context in which a test runs one stage, with real Inspect tasks."""
+"""A context in which a test runs one stage, with real Inspect tasks, and what the stage gives."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.asking import Asking, ask, ask_each
-from or_eval.dataset_builders.engine.ports import SHORT_PROMPT_TOKENS, StageContext
+from or_eval.dataset_builders.engine.asking import Asker, Asking
+from or_eval.dataset_builders.engine.ports import (
+    SHORT_PROMPT_TOKENS,
+    Chosen,
+    Dropped,
+    Kept,
+    Stage,
+    StageContext,
+    Table,
+    Tested,
+    Used,
+)
+from or_eval.schema import PromptRecord
+
+
+@dataclass
+class Result:
+    """What a stage gave, sorted by what it is."""
+
+    rows: list[PromptRecord] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    subsets: dict[str, list[PromptRecord]] = field(default_factory=dict)
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    logs: list[str] = field(default_factory=list)
+    models: dict[str, list[str]] = field(default_factory=dict)
+
+
+def run_stage(kind: Stage, rows: Any, params: Any, context: StageContext) -> Result:
+    """Run a stage to its end."""
+    result = Result()
+    for outcome in kind.run(rows, params, context):
+        match outcome:
+            case Kept(record):
+                result.rows.append(record)
+            case Dropped():
+                result.dropped.append(outcome)
+            case Chosen(name, record):
+                result.subsets.setdefault(name, []).extend([] if record is None else [record])
+            case Table(name, table):
+                result.tables[name] = table
+            case Tested(logs):
+                result.logs += logs
+            case Used(models):
+                result.models |= models
+    return result
 
 
 def stage_context(
@@ -15,7 +60,8 @@ def stage_context(
 ) -> StageContext:
     """Give a context whose tasks are logged under `out`/logs, with no display."""
     asking = Asking(model=model, roles=tuple(roles), display="none")
-    logs, cache = out / "logs", out / "cache"
+    out.mkdir(parents=True, exist_ok=True)
+    asker = Asker(asking, out)
     return StageContext(
         **{
             "taxonomy": "or_bench",
@@ -23,14 +69,15 @@ def stage_context(
             "limit": None,
             "out": out,
             "inputs": {},
+            "named": {},
             "subsets": {},
             "input_logs": [],
             "earlier": [],
             "recipe": {"name": "test"},
-            "models": asking.names(),
+            "models": asking.bindings(),
             "row_tokens": SHORT_PROMPT_TOKENS,
-            "ask": lambda task: ask(task, logs, asking, cache),
-            "ask_each": lambda task, models: ask_each(task, models, logs, asking, cache),
+            "ask": partial(asker.ask, "test"),
+            "test": asker.test,
             **changes,
         }
     )

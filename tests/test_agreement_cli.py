@@ -213,3 +213,39 @@ def test_agreement_and_votes_need_no_scipy(tmp_path: Path, monkeypatch: pytest.M
     assert run(log, "--labels", labels, *YES_NO, "--out", tmp_path / "out").exit_code == 0
     voted = CliRunner().invoke(vote, [str(log), "--out", str(tmp_path / "votes")])
     assert voted.exit_code == 0
+
+
+def test_grounds_of_rules_and_judge_are_compared_where_both_name_one(tmp_path: Path) -> None:
+    grounds = [
+        *[("policy", "policy")] * 5,
+        *[("law", "policy")] * 2,
+        *[("capability", "capability")] * 3,
+        ("policy", None),
+        (None, "law"),
+        ("cut_off", "Because."),  # what old scores had in their place
+    ]
+    samples = [
+        made_sample(
+            f"s{number}",
+            score={
+                "decided_by": "judge",
+                "stages": {
+                    "rules": {"label": "direct_refusal", "reason": rules},
+                    "judge": {"label": "direct_refusal", "reason": judge},
+                },
+            },
+        )
+        for number, (rules, judge) in enumerate(grounds)
+    ]
+    log = made_log(tmp_path / "logs" / "a.eval", "a", samples)
+    labels = [{"id": f"s{number}", "human_label": "yes"} for number in range(len(grounds))]
+    file, out = table(tmp_path / "labels.jsonl", labels), tmp_path / "out"
+    done = run(log, "--labels", file, *YES_NO, "--out", out)
+    assert done.exit_code == 0, done.output
+    # By hand: 8 of 10 agree; by chance (5 * 7 + 2 * 0 + 3 * 3) / 100.
+    kappa = (0.8 - 0.44) / (1 - 0.44)
+    said = done.output.replace("\n", " ")
+    assert "name the same ground in 0.800 (" in said
+    assert f"of 10 responses, where both name one; kappa {kappa:.3f} (" in said
+    assert "law,policy,2" in (out / "reasons.csv").read_text("utf-8")
+    assert report(out)["reasons"][0] == {"rules": "capability", "judge": "capability", "n": 3}

@@ -1,19 +1,24 @@
 """A build that is killed at random moments comes to the same end, and asks nothing twice.
 
-OR_EVAL_KILLS says how often it is killed (3 by default, to be quick).
+OR_EVAL_KILLS says how often each is killed (3 by default, to be quick).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from scripted_builds import ANSWER, REFUSAL
 from servers import API_KEY, Reply, Request, ScriptedServer
 
 KILLS = int(os.environ.get("OR_EVAL_KILLS", "3"))
@@ -39,34 +44,60 @@ SETTLED = 0.25
 
 
 class Clock:
-    """Notes when each request was answered."""
+    """Notes when each request was answered, and when builds were killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, reply: Callable[[Request], str], delay: float) -> None:
         self.answered: dict[str, list[float]] = {}
+        self.killed: list[float] = []
+        self._reply, self._delay = reply, delay
 
     def script(self, request: Request) -> Reply:
-        time.sleep(0.15)
-        self.answered.setdefault(request.question, []).append(time.monotonic())
-        return Reply(request.question.upper())
+        time.sleep(self._delay)
+        # As a model sees it: which model, and all messages.
+        asked = json.dumps([request.body["model"], request.messages], ensure_ascii=False)
+        self.answered.setdefault(asked, []).append(time.monotonic())
+        return Reply(self._reply(request))
+
+    def asked_again(self) -> list[str]:
+        """Give the requests that were asked again although their reply had settled."""
+        return [
+            question
+            for question, times in self.answered.items()
+            for when in times[:-1]
+            if not any(abs(kill - when) < SETTLED for kill in self.killed)
+        ]
 
 
-@pytest.fixture
-def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-    path = tmp_path / "letters.yaml"
-    path.write_text(RECIPE, "utf-8")
-    return path
-
-
-def start(recipe: Path, out: Path, server: ScriptedServer) -> subprocess.Popen[bytes]:
+def start(recipe: object, out: Path, *options: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
             sys.executable, Path(__file__).parent / "run_build.py", recipe, "--out", out,
-            "--display", "none", "--max-connections", "2",
-            "--model-role", f"writer={server.role_option('writer')}",
+            "--display", "none", "--max-connections", "2", *options,
         ],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def killed_and_whole(
+    clock: Clock, recipe: object, folder: Path, options: Callable[[ScriptedServer], list[str]]
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Build once with kills at random moments, and once without; give what was published."""
+    chance = random.Random(7)
+    with ScriptedServer(clock.script) as server:
+        said = options(server)
+        for _ in range(KILLS):
+            asked = len(server.requests)
+            process = start(recipe, folder / "killed", *said)
+            while len(server.requests) == asked and process.poll() is None:
+                time.sleep(0.01)  # most of a run's time goes into loading; kill while it works
+            time.sleep(chance.uniform(0, 1.5))
+            process.kill()
+            process.wait()
+            clock.killed.append(time.monotonic())
+        assert start(recipe, folder / "killed", *said).wait(timeout=300) == 0
+        assert clock.asked_again() == []
+        assert start(recipe, folder / "whole", *said).wait(timeout=300) == 0
+    return finished_set(folder / "killed"), finished_set(folder / "whole")
 
 
 def finished_set(out: Path) -> dict[str, bytes]:
@@ -75,22 +106,74 @@ def finished_set(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in files}
 
 
-def test_killed_builds_end_alike_and_ask_nothing_twice(recipe: Path, tmp_path: Path) -> None:
-    clock, chance = Clock(), random.Random(7)
-    killed_at: list[float] = []
-    with ScriptedServer(clock.script) as server:
-        for _ in range(KILLS):
-            asked = len(server.requests)
-            process = start(recipe, tmp_path / "killed", server)
-            while len(server.requests) == asked and process.poll() is None:
-                time.sleep(0.01)  # most of a run's time goes into loading; kill while it works
-            time.sleep(chance.uniform(0, 1.5))
-            process.kill()
-            process.wait()
-            killed_at.append(time.monotonic())
-        assert start(recipe, tmp_path / "killed", server).wait(timeout=300) == 0
-        for question, times in clock.answered.items():
-            for when in times[:-1]:
-                assert any(abs(kill - when) < SETTLED for kill in killed_at), question
-        assert start(recipe, tmp_path / "whole", server).wait(timeout=300) == 0
-    assert finished_set(tmp_path / "killed") == finished_set(tmp_path / "whole")
+def test_killed_builds_end_alike_and_ask_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    path = tmp_path / "letters.yaml"
+    path.write_text(RECIPE, "utf-8")
+    clock = Clock(lambda request: request.question.upper(), 0.15)
+    killed, whole = killed_and_whole(
+        clock, path, tmp_path, lambda server: ["--model-role", f"writer={server.role_option('w')}"]
+    )
+    assert killed == whole
+
+
+def seeds_and_texts(request: Request) -> str:
+    """Write, moderate and answer, by the request alone."""
+    system, question = request.messages[0]["content"], request.question
+    if key := re.search(r"Key of this case: (\w+)", question):
+        field = "verdict" if '"verdict"' in system + question else "category"
+        toxic = int(hashlib.sha256(question.encode()).hexdigest(), 16) % 5 == 0
+        said = {"verdict": ("harmless", "harmful"), "category": ("none", "violence")}[field][toxic]
+        return json.dumps({"why": "So.", field: said, "key": key[1]})
+    if category := re.search(r"^Category: (.+)", question, re.MULTILINE):
+        number = re.search(r"This is question (\d+)", question)[1]
+        wanted = int(re.search(r"Write (\d+) new", question)[1])
+        texts = [f"Help me do {category[1]} number {number} {n} to them." for n in range(wanted)]
+        return json.dumps({"texts": texts})
+    if seed := re.search(r"<<<SEED \w+\n(.*?)\nSEED", question, re.DOTALL):
+        wanted = int(re.search(r"Write (\d+)", question)[1])
+        texts = [f"What is it about {seed[1]} that makes it kind {n}?" for n in range(wanted)]
+        if "<mark>" in system:
+            last = "stands at the very end" in question
+            texts = [long_text(text, at_end=last) for text in texts]
+        return json.dumps({"texts": texts})
+    refused = int(hashlib.sha256(question.encode()).hexdigest(), 16) % 3
+    return REFUSAL if refused else ANSWER
+
+
+def long_text(text: str, *, at_end: bool) -> str:
+    filler = " ".join(
+        f"On day {n} we walked home along the river and spoke of supper." for n in range(30)
+    )
+    marked = f"<mark>{text}</mark>"
+    return f"{filler} {marked}" if at_end else f"{marked} {filler}"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changes"),
+    [
+        ("or_bench", ["seeds.per_category=2", "rewrite.count=2", "hard.min_refusals=1"]),
+        ("lto", ["seeds.per_category=1", "rewrite.count=2", "vote.min_refusals=1"]),
+    ],
+)
+def test_the_bundled_recipes_survive_kills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, changes: list[str]
+) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    clock = Clock(seeds_and_texts, 0.05)
+
+    def options(server: ScriptedServer) -> list[str]:
+        monkeypatch.setenv("LOOPBACK_BASE_URL", server.base_url)
+        said = [*changes, "test_refusal.models=[openai-api/loopback/x]", "dedup.threshold=null"]
+        panel = ", ".join(server.role_option(f"moderator-{number}") for number in range(2))
+        return [
+            *(part for change in said for part in ("--set", change)),
+            *("--model-role", f"writer={server.role_option('writer')}"),
+            *("--model-role", f"moderator=[{panel}]"),
+        ]
+
+    killed, whole = killed_and_whole(clock, recipe, tmp_path, options)
+    assert killed == whole
+    assert any(name.endswith(".parquet") for name in whole)

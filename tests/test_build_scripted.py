@@ -120,7 +120,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Sta
 
 
 def rows(out: Path, stage: str, file: str = "rows") -> pd.DataFrame:
-    [folder] = (out / "stages").glob(f"*-{stage}")
+    [folder] = (out / "stages").glob(f"{stage}")
     return pd.read_parquet(folder / f"{file}.parquet")
 
 
@@ -212,7 +212,7 @@ def test_a_moderator_that_dies_half_way_stops_the_build_where_it_goes_on(tmp_pat
     out = tmp_path / "out"
     with servers(Writer(), panel, target) as (asking, started):
         recipe = load_recipe("or_bench", CHANGES)
-        with pytest.raises(BuildError, match=r"stage moderate: \d of 7 calls failed") as caught:
+        with pytest.raises(BuildError, match=r"stage moderate: \d+ of 21 calls failed") as caught:
             Build(recipe, out, asking, say=lambda line: None).run()
         assert "moderator-1" in str(caught.value)
         dead.clear()

@@ -81,7 +81,7 @@ def test_the_published_text_is_the_one_worked_out_by_hand(built) -> None:
     meta = json.loads(row["meta"])
     assert (meta["sensitive_part"], meta["sensitive_text"]) == ("beginning", SENSITIVE)
     assert list(meta["votes"].values()) == [True, True]
-    [seed] = pd.read_parquet(out / "stages/01-seeds/rows.parquet").to_dict("records")
+    [seed] = pd.read_parquet(out / "stages/seeds/rows.parquet").to_dict("records")
     assert (seed["id"], seed["prompt"]) == (row["seed_id"], SEED)
 
 
@@ -90,7 +90,5 @@ def test_every_drop_has_its_reason(built) -> None:
     assert facts["rewrite"].dropped == {"sensitive part": 1}
     assert facts["vote"].dropped == {"fewer than 2 refusals": 1}
     assert facts["assess"].dropped == {"harmful": 1}
-    [harmful] = pd.read_parquet(next(out.glob("stages/*-assess/dropped.parquet"))).to_dict(
-        "records"
-    )
+    [harmful] = pd.read_parquet(next(out.glob("stages/assess/dropped.parquet"))).to_dict("records")
     assert (harmful["prompt"], harmful["label"]) == (PLAIN["choir"], "toxic")

@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 
 from letters_builds import RECIPE, Builder, extra_stages  # noqa: F401
+from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.asking import Asking
 from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.folder_lock import locked
-from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build, Selection, check_ready
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
@@ -50,22 +50,20 @@ def test_a_build_keeps_rows_drops_logs_and_a_funnel(builder: Builder) -> None:
         (0, 5, {"unlucky": 1}), (5, 5, {}), (6, 6, {}),
     ]  # fmt: skip
     assert facts[1].models == {"writer": ["openai-api/loopback/writer"]}
-    [dropped] = pd.read_parquet(builder.out / "stages/01-letters/dropped.parquet").to_dict(
-        "records"
-    )
+    [dropped] = pd.read_parquet(builder.out / "stages/letters/dropped.parquet").to_dict("records")
     assert (dropped["prompt"], dropped["reason"], dropped["detail"]) == (
         "letter 1", "unlucky", "by number",
     )  # fmt: skip
-    assert len(list(builder.out.glob("logs/*/*.eval"))) == 2
+    assert len(list(builder.out.glob("logs/*.eval"))) == 2
     assert "letters,unlucky,1" in (builder.out / "funnel.csv").read_text()
     assert json.loads((builder.out / "funnel.json").read_text())[1]["subsets"] == {"first": 1}
-    assert (builder.out / "stages/02-shout/tables/sizes.csv").read_text() == "rows\n5\n"
+    assert (builder.out / "stages/shout/tables/sizes.csv").read_text() == "rows\n5\n"
 
 
 def test_each_row_leads_back_to_where_it_came_from(builder: Builder) -> None:
     builder.build().run()
-    first = pd.read_parquet(builder.out / "stages/01-letters/rows.parquet")
-    second = pd.read_parquet(builder.out / "stages/02-shout/rows.parquet")
+    first = pd.read_parquet(builder.out / "stages/letters/rows.parquet")
+    second = pd.read_parquet(builder.out / "stages/shout/rows.parquet")
     assert list(second["seed_id"]) == list(first["id"])
 
 
@@ -105,12 +103,14 @@ def test_going_back_to_an_earlier_choice_asks_nothing(builder: Builder) -> None:
     assert len(builder.server.requests) == asked
 
 
-def test_a_changed_stage_is_noticed(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_code_makes_results_again_and_asks_nothing(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     builder.build().run()
-    module = sys.modules["or_eval.dataset_builders.stages.shout"]
-    monkeypatch.setattr(module, "STAGE", replace(module.STAGE, version=2))
+    monkeypatch.setattr(fingerprint, "code_of", lambda part: "other code")
     builder.build().run()
     assert "02 shout: runs again (changed: stage)" in builder.said
+    assert len(builder.server.requests) == 11
 
 
 def test_a_changed_file_is_noticed(
@@ -180,26 +180,46 @@ def test_a_folder_of_something_else_is_left_alone(builder: Builder) -> None:
         builder.build("name=other").run()
 
 
-def test_stages_that_left_the_recipe_leave_the_folder(builder: Builder) -> None:
+def test_what_else_lies_among_the_stages_stays(builder: Builder) -> None:
     builder.build().run()
+    (builder.out / "stages" / "notes").mkdir()
     builder.path.write_text(RECIPE[: RECIPE.index("  - stage: shout\n    name")], "utf-8")
     builder.build().run()
     assert [path.name for path in sorted((builder.out / "stages").iterdir())] == [
-        "01-letters", "02-shout",
+        "letters", "louder", "notes", "shout",
     ]  # fmt: skip
+
+
+def test_renaming_inserting_and_deleting_the_cache_ask_nothing(builder: Builder) -> None:
+    builder.build().run()
+    shutil.rmtree(builder.out / "cache")
+    renamed = RECIPE.replace("  - stage: shout\n  - ", "  - stage: shout\n    name: cry\n  - ")
+    renamed = renamed.replace("input: [shout, letters.unlucky]", "input: [cry, all.unlucky]")
+    first = "  - stage: letters\n    name: all\n"
+    first += "    count: 6\n    drop: [1]\n  - {stage: split, subsets: {every: {}}}\n"
+    builder.path.write_text(
+        renamed.replace("  - stage: letters\n    count: 6\n    drop: [1]\n", first), "utf-8"
+    )
+    builder.build().run()
+    assert builder.said[-1] == "04 louder: 6 rows in, 6 out; first 1"
+    assert len(builder.server.requests) == 11
+    # What the ledger lost, the logs tell again.
+    (builder.out / "ledger.sqlite").unlink()
+    builder.build().run(Selection(start="all"))
+    assert len(builder.server.requests) == 11
 
 
 @pytest.mark.parametrize("damage", ["record gone", "record cut", "half written"])
 def test_nothing_half_written_is_taken_for_done(builder: Builder, damage: str) -> None:
     builder.build().run()
-    folder = builder.out / "stages/02-shout"
+    folder = builder.out / "stages/shout"
     record = folder / "stage.json"
     if damage == "record gone":
         record.unlink()
     elif damage == "record cut":
         record.write_text(record.read_text()[:40])
     else:
-        folder.rename(folder.with_name("02-shout.partial"))
+        folder.rename(folder.with_name("shout.partial"))
     builder.build().run()
     assert "02 shout: 5 rows in, 5 out; first 1" in builder.said
     assert len(builder.server.requests) == 11
@@ -217,9 +237,12 @@ def test_a_second_build_in_the_folder_is_told_who_is_there(builder: Builder) -> 
 
 
 def test_a_role_without_a_model_is_told_before_anything_runs(builder: Builder) -> None:
+    build = builder.build()
+    build.asking = Asking()
     with pytest.raises(BuildError, match=r"asks the role 'writer', and no model is bound to it"):
-        check_ready(load_recipe(builder.path), Asking())
-    check_ready(load_recipe(builder.path), Asking(model="mockllm/model"))
+        check_ready(build)
+    build.asking = Asking(model="mockllm/model")
+    check_ready(build)
 
 
 def test_a_failing_model_stops_the_build_where_it_goes_on(tmp_path: Path) -> None:
@@ -303,7 +326,7 @@ def test_a_full_disk_is_told_and_resumed(tmp_path: Path, server: ScriptedServer)
         builder.out = small / "out"
         done = subprocess.run(command(builder), capture_output=True, text=True, check=False)
         assert done.returncode == 1
-        assert "No space left on device" in done.stderr, done.stderr
+        assert "the disk is full" in done.stderr, done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
         assert "Traceback" not in done.stderr
         subprocess.run(["mount", "-o", "remount,size=16m", str(small)], check=True)
@@ -347,7 +370,7 @@ def test_other_arguments_of_a_model_rerun_its_stages_and_ask_anew(builder: Build
     assert len(builder.server.requests) == 22
     build("one").run()
     assert len(builder.server.requests) == 22
-    assert "organization" not in (builder.out / "stages/02-shout/stage.json").read_text()
+    assert "organization" not in (builder.out / "stages/shout/stage.json").read_text()
 
 
 def test_a_set_of_an_earlier_build_is_not_pushed(builder: Builder) -> None:

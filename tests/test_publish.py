@@ -10,17 +10,17 @@ import yaml
 from datasets import get_dataset_config_names, load_dataset
 
 from or_eval.dataset_builders.engine.ports import Place, StageFacts
-from or_eval.dataset_builders.engine.rows import read_rows
+from or_eval.dataset_builders.engine.rows import StoredRows, columns
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.card_text import cell, fenced, without_folders
-from or_eval.dataset_builders.publishing.dataset_folder import columns, read_dataset
+from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 from or_eval.dataset_builders.publishing.key_like import key_like, secrets_of
 from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label
 from or_eval.sources import load_prompts
 from published import SAFE, SUBSETS, TOXIC, publish, row
-from stage_context import stage_context
+from stage_context import run_stage, stage_context
 
 KEY = "hf_" + "Ab3" * 11
 EARLIER = [
@@ -58,7 +58,7 @@ def test_each_subset_is_a_configuration_with_the_rows_of_it(built):
     assert set(files(built / "dataset")) == {"README.md", *(f"{name}/train.parquet" for name in SUBSETS)}  # fmt: skip
     for name, rows in SUBSETS.items():
         path = built / "dataset" / name / "train.parquet"
-        assert read_rows(path) == rows
+        assert list(StoredRows(path)) == rows
         assert pq.read_schema(path).equals(columns(), check_metadata=True)
 
 
@@ -142,17 +142,17 @@ def test_sources_are_told_with_their_licences(tmp_path):
 
 def test_without_subsets_there_is_one_configuration(tmp_path):
     kind = stage("publish")
-    result = kind.run([*SAFE, SAFE[0]], kind.params(licence="mit"), stage_context(tmp_path))
+    result = run_stage(kind, [*SAFE, SAFE[0]], kind.params(licence="mit"), stage_context(tmp_path))
     assert result.rows == SAFE
     assert result.tables["published"][0]["configuration"] == "default"
-    assert read_rows(tmp_path / "dataset" / "default" / "train.parquet") == SAFE
+    assert list(StoredRows(tmp_path / "dataset" / "default" / "train.parquet")) == SAFE
 
 
 def test_parts_named_as_inputs_are_configurations(tmp_path):
     kind = stage("publish")
     inputs = {"vote.hard": SAFE[:1], "moderate.toxic": TOXIC}
     context = stage_context(tmp_path, inputs=inputs, subsets={"other": SAFE})
-    result = kind.run([*SAFE[:1], *TOXIC], kind.params(licence="mit"), context)
+    result = run_stage(kind, [*SAFE[:1], *TOXIC], kind.params(licence="mit"), context)
     assert result.subsets == {"hard": SAFE[:1], "toxic": TOXIC}
     twice = kind.problem(kind.params(licence="mit"), Place("or_bench", ("a.x", "b.x"), None))
     assert "two inputs would be one configuration (a.x, b.x)" in twice
@@ -189,7 +189,7 @@ def test_rows_with_keys_are_dropped(tmp_path):
 def test_rows_in_no_subset_are_counted(tmp_path):
     kind = stage("publish")
     context = stage_context(tmp_path, subsets={"full": SAFE[:1]})
-    result = kind.run(SAFE, kind.params(licence="mit"), context)
+    result = run_stage(kind, SAFE, kind.params(licence="mit"), context)
     assert [item.reason for item in result.dropped] == ["in no subset"] * 2
     assert "| publish | 3 | 1 | in no subset: 2 |" in (tmp_path / "dataset/README.md").read_text()
 
@@ -208,7 +208,7 @@ def test_a_write_that_fails_leaves_the_earlier_set(tmp_path, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
     with pytest.raises(BuildError, match=r"can't be written \(No space left on device\)"):
         publish(tmp_path, {"other": SAFE})
     assert files(tmp_path) == before
@@ -218,7 +218,7 @@ def test_what_a_killed_run_left_is_cleared(tmp_path):
     for name in (".dataset.new", ".dataset.old"):
         (tmp_path / name / "half").mkdir(parents=True)
     publish(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+    assert not list(tmp_path.glob(".dataset.*"))
 
 
 @pytest.mark.parametrize("name", ["a/b", "../x", "", ".hidden", "名"])

@@ -17,7 +17,7 @@ from or_eval.dataset_builders.stages.assess import STAGE, AssessParams, assessme
 from or_eval.schema import Label
 from panels import fenced, line, panel, record, repeated
 from servers import Reply, Request
-from stage_context import stage_context
+from stage_context import run_stage, stage_context
 
 A, B, C = (f"openai-api/loopback/{name}" for name in "abc")
 OK, BAD = "harmless", "harmful"
@@ -102,7 +102,7 @@ def assessed(tmp_path_factory, logs):
         panel({name: assessor(i) for i, name in enumerate("abc")}, patch) as (role, servers),
     ):
         context = stage_context(out, roles=[role], input_logs=logs)
-        result = STAGE.run(ROWS, AssessParams(responses=True), context)
+        result = run_stage(STAGE, ROWS, AssessParams(responses=True), context)
         yield result, out, {name: list(server.requests) for name, server in servers.items()}
 
 
@@ -201,25 +201,26 @@ def test_only_answers_to_harmless_prompts_are_asked_about(assessed):
 
 def test_log_reads_well(assessed):
     _, out, _ = assessed
-    [info] = list_eval_logs(str(out / "logs"))
-    log = read_eval_log(info)
-    assert log.eval.task == "assess"
-    sample = next(sample for sample in log.samples if sample.input == "kept")
-    score = sample.scores["assessment"]
-    assert (score.value, score.answer) == (1.0, "3 of 3 say harmless")
-    assert f"response of test/two\n{A}: harmless (Because.)" in score.explanation
+    logs = [read_eval_log(info) for info in list_eval_logs(str(out / "logs"))]
+    # One for each moderator, on prompts and then on responses.
+    assert sorted(log.eval.model for log in logs) == [A, A, B, B, C, C]
+    samples = [sample for log in logs for sample in log.samples if log.eval.model == A]
+    score = next(sample for sample in samples if sample.input == "kept").scores["answer"]
+    assert (score.value, score.answer) == (1.0, "harmless")
+    assert score.explanation == f"{A}: harmless (Because.)"
 
 
 def test_prompts_alone_need_no_logs(tmp_path, monkeypatch):
     with panel({"a": assessor(0)}, monkeypatch) as (role, servers):
-        result = STAGE.run(
+        result = run_stage(
+            STAGE,
             [*ROWS, record("x" * (PROMPT_LIMIT + 1))],
             AssessParams(),
             stage_context(tmp_path, roles=[role]),
         )
         assert len(servers["a"].requests) == len(ROWS)
     assert ways(result)["harmful"] == "harmful"
-    assert result.dropped[0].reason == "too long"
+    assert result.dropped[-1].reason == "too long"
     assert len(result.rows) == len(ROWS) - 1
     assert set(result.rows[0].meta) == {"pos", "assessment"}
     assert set(result.tables) == {"moderators", "joint"}
@@ -229,7 +230,7 @@ def test_responses_without_logs_is_a_mistake(tmp_path):
     place = Place("or_bench", ("moderate",), None)
     assert "its input has no logs" in STAGE.problem(AssessParams(responses=True), place)
     assert STAGE.problem(AssessParams(responses=True), place._replace(tested=("a/b",))) is None
-    assert STAGE.run([], AssessParams(responses=True), stage_context(tmp_path)).rows == []
+    assert run_stage(STAGE, [], AssessParams(responses=True), stage_context(tmp_path)).rows == []
 
 
 def test_which_responses_are_taken_hangs_on_prompt_model_and_epoch_alone(tmp_path):

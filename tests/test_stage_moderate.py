@@ -20,7 +20,7 @@ from or_eval.dataset_builders.stages.moderate import STAGE, ModerateParams, mode
 from or_eval.schema import Label, taxonomies
 from panels import fenced, line, panel, record, repeated
 from servers import API_KEY, Reply, Request, judged_response
-from stage_context import stage_context
+from stage_context import run_stage, stage_context
 
 A, B, C = (f"openai-api/loopback/{name}" for name in "abc")
 GARBLED, REFUSES, BLOCKS = "GARBLED", "REFUSES", "BLOCKS"
@@ -71,7 +71,7 @@ def moderated(tmp_path_factory):
         panel({name: moderator(i) for i, name in enumerate("abc")}, patch) as (role, servers),
     ):
         context = stage_context(out, roles=[role])
-        result = STAGE.run(ROWS, ModerateParams(), context)
+        result = run_stage(STAGE, ROWS, ModerateParams(), context)
         requests = {name: list(server.requests) for name, server in servers.items()}
         yield result, out, role, requests
 
@@ -176,14 +176,14 @@ class TestPanel:
 
     def test_log_reads_well_and_holds_no_key(self, moderated):
         _, out, _, _ = moderated
-        [info] = list_eval_logs(str(out / "logs"))
-        log = read_eval_log(info)
+        logs = [read_eval_log(info) for info in list_eval_logs(str(out / "logs"))]
+        assert {log.eval.model for log in logs} == {A, B, C}
+        log = next(log for log in logs if log.eval.model == C)
         sample = next(sample for sample in log.samples if sample.input == "two object")
-        assert log.eval.task == "moderate"
-        assert sample.id == record("two object").id
-        score = sample.scores["moderation"]
-        assert (score.value, score.answer) == (1 / 3, "1 of 3 say safe")
-        assert f"{C}: illegal (Because.)" in score.explanation
+        assert sample.metadata["id"] == record("two object").id
+        score = sample.scores["answer"]
+        assert (score.value, score.answer) == (0, "illegal")
+        assert score.explanation == f"{C}: illegal (Because.)"
         assert API_KEY not in log.model_dump_json()
 
     @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ class TestPanel:
     def test_other_agreements_from_the_same_answers(self, moderated, params, expected, monkeypatch):
         _, out, role, _ = moderated
         monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-        result = STAGE.run(ROWS, ModerateParams(**params), stage_context(out, roles=[role]))
+        result = run_stage(STAGE, ROWS, ModerateParams(**params), stage_context(out, roles=[role]))
         found = ways(result)
         assert {text: found[text] for text in expected} == expected
         assert {row.label for row in result.rows} == {Label(params.get("keep", "safe"))}
@@ -263,7 +263,7 @@ class TestCase:
 def run_one(tmp_path, monkeypatch, script, rows, *, context=None, **params):
     with panel({"a": script}, monkeypatch) as (role, servers):
         changed = stage_context(tmp_path, roles=[role], **(context or {}))
-        result = STAGE.run(rows, ModerateParams(**params), changed)
+        result = run_stage(STAGE, rows, ModerateParams(**params), changed)
         return result, servers["a"].requests
 
 
@@ -297,7 +297,7 @@ def test_spellings_repairs_fences_reasoning_and_bad_characters(tmp_path, monkeyp
     assert len(result.dropped) == len(said) - 6
     assert len(requests) == 5 + 2 * (len(said) - 5)
     [log] = map(read_eval_log, map(str, tmp_path.rglob("*.eval")))
-    explained = {sample.input: sample.scores["moderation"].explanation for sample in log.samples}
+    explained = {sample.input: sample.scores["answer"].explanation for sample in log.samples}
     assert explained["upper"] == f"{A}: self-harm (half \ufffd a pair)"
 
 
@@ -316,17 +316,17 @@ def test_response_in_meta_is_sorted_beside_its_prompt(tmp_path, monkeypatch):
     result, requests = run_one(tmp_path, monkeypatch, script, rows, text="response")
     assert [row.meta["response"] for row in result.rows] == ["Talk to him."]
     assert result.rows[0].meta["moderation_response"] == {A: "none"}
-    assert [item.reason for item in result.dropped] == ["no text", "no text", "toxic"]
+    assert [item.reason for item in result.dropped] == ["toxic", "no text", "no text"]
     # The answer is about the response; the prompt stays what it was.
     assert {item.record.label for item in result.dropped} == {Label.SAFE}
-    assert result.dropped[2].record.meta["model"] == "m"
+    assert result.dropped[0].record.meta["model"] == "m"
     assert len(requests) == 2
     system = requests[0].messages[0]["content"]
     assert system == moderation_wording("or_bench", True).system
     with pytest.raises(
         BuildError, match=r"text: reply: no row has it in meta \(there is: model, resp"
     ):
-        STAGE.run(rows, ModerateParams(text="reply"), stage_context(tmp_path))
+        run_stage(STAGE, rows, ModerateParams(text="reply"), stage_context(tmp_path))
 
 
 def test_prompt_too_long_to_be_shown_is_dropped_unasked(tmp_path, monkeypatch):
@@ -339,7 +339,7 @@ def test_prompt_too_long_to_be_shown_is_dropped_unasked(tmp_path, monkeypatch):
 
 
 def test_no_rows_ask_nobody(tmp_path):
-    result = STAGE.run([], ModerateParams(text="response"), stage_context(tmp_path))
+    result = run_stage(STAGE, [], ModerateParams(text="response"), stage_context(tmp_path))
     assert (result.rows, result.dropped, result.tables) == ([], [], {})
 
 
@@ -357,15 +357,15 @@ def test_moderator_that_dies_stops_the_build_and_nothing_is_asked_twice(tmp_path
 
     with panel({"a": dies, "b": steady}, monkeypatch) as (role, servers):
         context = stage_context(tmp_path, roles=[role])
-        with pytest.raises(BuildError, match="2 of 6 calls failed") as stopped:
-            STAGE.run(rows, ModerateParams(), context)
+        with pytest.raises(BuildError, match="2 of 12 calls failed") as stopped:
+            run_stage(STAGE, rows, ModerateParams(), context)
         assert f"{A}: APIConnectionError" in str(stopped.value)
         assert "\n" not in str(stopped.value)
         for path in Path(tmp_path).rglob("*.eval"):
             assert API_KEY not in read_eval_log(str(path)).model_dump_json()
         asked = len(servers["b"].requests)
         dead = False
-        result = STAGE.run(rows, ModerateParams(), context)
+        result = run_stage(STAGE, rows, ModerateParams(), context)
         assert len(result.rows) == 6
         # The other moderator's replies to the failed samples were kept.
         assert asked == 6
@@ -378,8 +378,8 @@ def test_two_moderators_of_one_name_have_a_vote_each(tmp_path, monkeypatch):
     with panel({"a": lambda r: line(r, "category", "none")}, monkeypatch) as (role, servers):
         option = servers["a"].role_option("a", temperature=1)
         both = f"{role[:-1]}, {option}]"
-        result = STAGE.run(
-            [record("p")], ModerateParams(agree="all"), stage_context(tmp_path, roles=[both])
+        result = run_stage(
+            STAGE, [record("p")], ModerateParams(agree="all"), stage_context(tmp_path, roles=[both])
         )
         assert result.rows[0].meta["moderation"] == {A: "none", f"{A} (2)": "none"}
         assert len(servers["a"].requests) == 2

@@ -17,7 +17,7 @@ from or_eval.dataset_builders.writing.rewrite_checks import Wanted, check_text
 from or_eval.dataset_builders.writing.rewriting import shares_of
 from or_eval.schema import Label, PromptRecord, prompt_id
 from servers import Reply
-from stage_context import stage_context
+from stage_context import run_stage, stage_context
 from writers import as_json, fenced, writers
 
 REFUSAL = "I'm sorry, but I can't help with that."
@@ -52,7 +52,7 @@ def long_text(number, *, at="beginning", words=330):
 
 def run(tmp_path, role, rows=None, *, language="en", **params):
     context = stage_context(tmp_path, roles=[role], language=language)
-    return STAGE.run([seed()] if rows is None else rows, RewriteParams(**params), context)
+    return run_stage(STAGE, [seed()] if rows is None else rows, RewriteParams(**params), context)
 
 
 def reasons(result):
@@ -92,7 +92,8 @@ class TestOrBench:
         assert row == PromptRecord(
             id=prompt_id(good(0, "theft")), prompt=good(0, "theft"), label=Label.UNLABELLED,
             category="illegal", language="en", source="my-set", method="or_bench",
-            seed_id=rows[1].id, meta={"writer": "openai-api/loopback/w"},
+            seed_id=rows[1].id,
+            meta={"writer": "openai-api/loopback/w", "question": row.meta["question"]},
         )  # fmt: skip
         assert len(servers["w"].requests) == 2
         question = next(r.question for r in servers["w"].requests if "burn" in fenced(r, "SEED"))

@@ -13,7 +13,7 @@ from or_eval.dataset_builders.stages.seeds import STAGE, SeedsParams
 from or_eval.dataset_builders.writing.seed_data import category_key
 from or_eval.schema import Label, prompt_id, taxonomies
 from servers import Reply
-from stage_context import stage_context
+from stage_context import run_stage, stage_context
 from writers import as_json, fenced, writers
 
 REFUSAL = "I'm sorry, but I can't help with creating harmful requests."
@@ -40,7 +40,7 @@ def run(tmp_path, role, *, limit=None, recipe="my-set", **params):
     context = stage_context(
         tmp_path, roles=[role] if role else [], limit=limit, recipe={"name": recipe}, **PLACE
     )
-    return STAGE.run([], SeedsParams(**params), context)
+    return run_stage(STAGE, [], SeedsParams(**params), context)
 
 
 PLACE = {"taxonomy": "or_bench", "language": "en"}
@@ -67,7 +67,7 @@ class TestWriting:
         with writers({"w": script}, monkeypatch) as (role, servers):
             result = run(tmp_path, role, per_category=5, batch=3, categories=TWO)
         assert [row.prompt for row in result.rows] == [seed(c, n) for c in TWO for n in range(1, 6)]
-        assert reasons(result) == {"duplicate": 4, "too short": 2}
+        assert reasons(result) == {"duplicate": 4, "too short": 2, "not needed": 2}
         row = result.rows[0]
         assert row.id == prompt_id(seed("hate", 1))
         assert (row.label, row.category, row.source, row.language) == (
@@ -179,7 +179,8 @@ class TestWriting:
         assert [(row.category, row.prompt) for row in result.rows] == [
             ("hate", seed("x", 1)), ("hate", seed("hate", 2)), ("violence", seed("violence", 2)),
         ]  # fmt: skip
-        assert reasons(result) == {"duplicate": 1, "not found": 1}
+        # Asked again in a second round, which brought nothing.
+        assert reasons(result) == {"duplicate": 3, "not found": 1}
 
     def test_order_depends_on_nothing_but_the_answers(self, tmp_path, monkeypatch):
         def script(request):

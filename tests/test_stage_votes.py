@@ -13,7 +13,7 @@ from or_eval.dataset_builders.stages import split, test_refusal, vote
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import DataError
 from servers import API_KEY, ScriptedServer
-from stage_context import stage_context
+from stage_context import run_stage, stage_context
 
 REFUSAL = "I'm sorry, but I can't help with that."
 ANSWER = "Sure. First, open the settings; then choose the folder and press save."
@@ -43,7 +43,7 @@ def tested(tmp_path_factory: pytest.TempPathFactory):
         params = test_refusal.RefusalTestParams(
             models=tuple(f"openai-api/loopback/{name}" for name in "abc")
         )
-        yield test_refusal.run(ROWS, params, context)
+        yield run_stage(test_refusal.STAGE, ROWS, params, context)
     patch.undo()
 
 
@@ -66,7 +66,7 @@ def test_without_models_or_rows_nothing_is_asked(tmp_path: Path) -> None:
     assert "names no model" in problem(test_refusal.RefusalTestParams(), place)
     params = test_refusal.RefusalTestParams(models=("mockllm/model",))
     assert problem(params, place) is None
-    assert test_refusal.run([], params, context).logs == []
+    assert run_stage(test_refusal.STAGE, [], params, context).logs == []
     calls = test_refusal.plan(4, params, None).calls
     assert [(call.role, call.calls) for call in calls] == [("mockllm/model", 4)]
 
@@ -83,7 +83,7 @@ def test_without_models_or_rows_nothing_is_asked(tmp_path: Path) -> None:
 )
 def test_votes_keep_what_the_rule_asks_for(tested, tmp_path, params, kept, reason) -> None:
     context = stage_context(tmp_path, input_logs=tested.logs)
-    result = vote.run(ROWS, vote.VoteParams(**params), context)
+    result = run_stage(vote.STAGE, ROWS, vote.VoteParams(**params), context)
     assert [row.prompt for row in result.rows] == kept
     assert {item.record.prompt for item in result.dropped} == {ALL, TWO, ONE, NONE} - set(kept)
     assert {item.reason for item in result.dropped} == {reason}
@@ -91,7 +91,7 @@ def test_votes_keep_what_the_rule_asks_for(tested, tmp_path, params, kept, reaso
 
 def test_votes_go_with_the_rows(tested, tmp_path) -> None:
     context = stage_context(tmp_path, input_logs=tested.logs)
-    result = vote.run(ROWS, vote.VoteParams(min_refusals=2), context)
+    result = run_stage(vote.STAGE, ROWS, vote.VoteParams(min_refusals=2), context)
     a, b, c = (f"openai-api/loopback/{name}" for name in "abc")
     assert result.rows[1].meta == {"votes": {a: True, b: True, c: False}}
     assert result.dropped[0].detail == f"refused by {a}"
@@ -112,7 +112,7 @@ def test_a_vote_that_cannot_be(tested, tmp_path) -> None:
     assert vote.STAGE.problem(vote.VoteParams(min_refusals=3), tested_) is None
     context = stage_context(tmp_path, input_logs=tested.logs)
     with pytest.raises(DataError, match="4 can't be met: 3 models vote"):
-        vote.run(ROWS, vote.VoteParams(min_refusals=4), context)
+        run_stage(vote.STAGE, ROWS, vote.VoteParams(min_refusals=4), context)
 
 
 MANY = [record(f"{category} {number}", category) for category in ("hate", "privacy") for number in range(6)]  # fmt: skip
@@ -129,7 +129,7 @@ def test_subsets_are_cut_by_category_and_size(tmp_path: Path) -> None:
         }}
     )  # fmt: skip
     context = stage_context(tmp_path, inputs={"moderate": MANY, "moderate.toxic": TOXIC})
-    result = split.run(MANY + TOXIC, params, context)
+    result = run_stage(split.STAGE, MANY + TOXIC, params, context)
     assert result.subsets["full"] == MANY
     assert result.subsets["toxic"] == TOXIC
     small = result.subsets["small"]
@@ -144,7 +144,9 @@ def test_subsets_are_cut_by_category_and_size(tmp_path: Path) -> None:
 
 def test_rows_in_no_subset_are_dropped(tmp_path: Path) -> None:
     params = split.SplitParams.model_validate({"subsets": {"one": {"size": 1}}})
-    result = split.run(MANY, params, stage_context(tmp_path, inputs={"moderate": MANY}))
+    result = run_stage(
+        split.STAGE, MANY, params, stage_context(tmp_path, inputs={"moderate": MANY})
+    )
     assert len(result.rows) == 1
     assert {item.reason for item in result.dropped} == {"not chosen"}
     assert len(result.dropped) == len(MANY) - 1

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from or_eval.dataset_builders.engine.ports import (
     Dropped,
+    Kept,
+    Outcome,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
 )
+from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.schema import Label, PromptRecord, prompt_id
 
 
@@ -18,15 +22,16 @@ class LettersParams(StageParams):
     drop: tuple[int, ...] = ()
 
 
-def run(rows: list[PromptRecord], params: LettersParams, context: StageContext) -> StageResult:
+def run(rows: Rows, params: LettersParams, context: StageContext) -> Iterator[Outcome]:
     made = [
         PromptRecord(prompt_id(text), text, Label.TOXIC, "violence", context.language, "letters")
         for text in (f"letter {number}" for number in range(context.limit or params.count))
     ]
-    return StageResult(
-        [row for number, row in enumerate(made) if number not in params.drop],
-        [Dropped(made[number], "unlucky", "by number") for number in params.drop],
-    )
+    for number, row in enumerate(made):
+        if number not in params.drop:
+            yield Kept(row)
+    for number in params.drop:
+        yield Dropped(made[number], "unlucky", "by number")
 
 
 def plan(rows: int, params: LettersParams, context: StageContext | None) -> Plan:

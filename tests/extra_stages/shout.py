@@ -2,60 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from inspect_ai import Task
-from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessageUser
-from inspect_ai.scorer import Score, Scorer, Target, scorer
-from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
 from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
+    Chosen,
+    Kept,
+    Outcome,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Table,
 )
-from or_eval.schema import PromptRecord, prompt_id
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.schema import prompt_id
 
 
 class ShoutParams(StageParams):
     word: str = "shout"
 
 
-@solver
-def ask_writer() -> Solver:
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        [model] = models_of(WRITER)
-        state.output = await model.generate([ChatMessageUser(content=state.input_text)])
-        return state
+class Shouting:
+    """One question about a text."""
 
-    return solve
+    def __init__(self, text: str) -> None:
+        self.text, self.shouted = text, ""
 
+    def request(self) -> Request | None:
+        return None if self.shouted else Request((ChatMessageUser(content=self.text),))
 
-@scorer(metrics=[])
-def reply() -> Scorer:
-    async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=1, metadata={"text": state.output.completion})
+    def take(self, reply: Reply) -> None:
+        self.shouted = reply.text
 
-    return score
+    def told(self) -> Told:
+        return Told(1, self.shouted)
 
 
-def run(rows: list[PromptRecord], params: ShoutParams, context: StageContext) -> StageResult:
-    samples = [Sample(id=row.id, input=f"{params.word}: {row.prompt}") for row in rows]
-    answers = context.ask(
-        Task(name="shout", dataset=MemoryDataset(samples), solver=ask_writer(), scorer=reply())
-    )
-    texts = [answer.found["text"] for answer in answers]
-    made = [
-        replace(row, id=prompt_id(text), prompt=text, seed_id=row.id)
-        for row, text in zip(rows, texts, strict=True)
-    ]
-    return StageResult(made, subsets={"first": made[:1]}, tables={"sizes": [{"rows": len(made)}]})
+def run(rows: Rows, params: ShoutParams, context: StageContext) -> Iterator[Outcome]:
+    def asked():
+        for row in rows:
+            start = partial(Shouting, f"{params.word}: {row.prompt}")
+            yield row, [Question(WRITER, context.in_turn(WRITER, row.id), start)]
+
+    number = 0
+    for number, (row, [shouting]) in enumerate(context.ask(asked()), start=1):
+        text = shouting.shouted
+        made = replace(row, id=prompt_id(text), prompt=text, seed_id=row.id)
+        if number == 1:
+            yield Chosen("first", made)
+        yield Kept(made)
+    yield Table("sizes", [{"rows": number}])
 
 
 def plan(rows: int, params: ShoutParams, context: StageContext | None) -> Plan:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from or_eval.analysis.human_labels import Joined, Labels
 from or_eval.analysis.label_agreement import LabelAgreement
+from or_eval.analysis.reason_agreement import ReasonAgreement
 from or_eval.analysis.samples import read_details
 from or_eval.analysis.tables import plain, records, spreadsheet_safe
 
@@ -20,12 +21,18 @@ _SHOWN = (
 
 
 def write_agreement(
-    found: LabelAgreement, labels: Labels, joined: Joined, scorer: str, out: Path
+    found: LabelAgreement,
+    labels: Labels,
+    joined: Joined,
+    reasons: ReasonAgreement | None,
+    scorer: str,
+    out: Path,
 ) -> list[Path]:
     """Write what was found into a folder.
 
     ``agreement.json`` holds all of it; ``groups.csv``, ``classes.csv``, ``confusion.csv`` and
-    ``raters.csv`` the tables; ``disagreements.jsonl`` the responses on which verdict and label
+    ``raters.csv`` the tables, ``reasons.csv`` the grounds that rules and judge name where both do;
+    ``disagreements.jsonl`` the responses on which verdict and label
     differ, with prompt, response and evidence.
 
     Returns:
@@ -38,6 +45,8 @@ def write_agreement(
         "confusion": found.confusion.rename_axis("human").reset_index(),
         "raters": found.raters,
     }
+    if reasons is not None:
+        tables["reasons"] = reasons.table
     written = []
     for name, table in tables.items():
         written.append(out / f"{name}.csv")

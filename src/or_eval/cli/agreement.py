@@ -99,6 +99,7 @@ def agreement(
     from or_eval.analysis.agreement_files import write_agreement
     from or_eval.analysis.human_labels import join_labels, join_rows, read_labels
     from or_eval.analysis.label_agreement import label_agreement
+    from or_eval.analysis.reason_agreement import reason_agreement
     from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
 
     named = {role.removesuffix("_column"): name for role, name in columns.items() if name}
@@ -118,12 +119,19 @@ def agreement(
         same_file = labels_file is None or labels_file.resolve() == file.resolve()
         joined = (join_rows if same_file else join_labels)(verdicts, labels.frame)
         notes: list[str] = []
+        reasons = None
     else:
         verdicts, notes = verdicts_of_logs(responses, scorer=scorer, on_conflict=on_conflict)
         joined = join_labels(_with_texts(verdicts, labels.frame, scorer), labels.frame)
+        reasons = reason_agreement(verdicts, scorer)
     found = label_agreement(joined.rows, labels.annotators)
-    written = write_agreement(found, labels, joined, scorer, out)
+    written = write_agreement(found, labels, joined, reasons, scorer, out)
     _print(found, labels, joined, notes)
+    if reasons is not None:
+        click.echo(
+            f"Rules and judge name the same ground in {_with_interval(*reasons.same)} of "
+            f"{reasons.n} responses, where both name one; kappa {_with_interval(*reasons.kappa)}."
+        )
     click.echo(f"Written: {', '.join(map(str, written))}")
 
 

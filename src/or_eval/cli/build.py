@@ -64,7 +64,7 @@ _INTERRUPTED = 130
 @click.option("--max-retries", type=click.IntRange(min=0), help="Retries of a call.")
 @click.option("--timeout", type=click.IntRange(min=1), help="Seconds until a call is given up.")
 @click.option("--display", type=click.Choice(["full", "rich", "plain", "log", "none"]))
-@click.option("--list", "listed", is_flag=True, help="List the bundled recipes.")
+@click.option("--list", "listed", is_flag=True, help="List the recipes and stages there are.")
 @click.option("--show", metavar="RECIPE", help="Print a recipe, as a start for one's own.")
 def build(
     recipe: str | None,
@@ -124,12 +124,11 @@ def build(
     if batch is not None:
         config["batch"] = _batch(batch)
     asking = Asking(model, roles, shared_cache, config, display=display)
-    asking = asking.with_defaults(loaded.models)
     job = Build(loaded, out or Path(loaded.name), asking, limit, say=click.echo)
     if dry_run:
         _print_plan(planned(job, read_prices(model_cost_config) if model_cost_config else {}))
         return
-    check_ready(loaded, asking)
+    check_ready(job)
     try:
         facts = job.run(Selection(only, start))
     except KeyboardInterrupt:
@@ -150,9 +149,11 @@ def _batch(text: str) -> bool | int:
 
 def _list() -> None:
     from or_eval.dataset_builders.engine.recipe import load_recipe, recipe_names
+    from or_eval.dataset_builders.stages import stage_kinds
 
     for name in recipe_names():
         click.echo(f"{name:12} {load_recipe(name).description}")
+    click.echo(f"Stages: {', '.join(stage_kinds())}")
 
 
 def _print_funnel(facts: Sequence[StageFacts]) -> None:

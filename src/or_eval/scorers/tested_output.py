@@ -40,11 +40,10 @@ def tested_output(state: TaskState) -> TestedOutput:
     if output.empty:
         last = next(_calls(), None)
         output = (last and _blocked(last)) or output
-    choices = output.choices
     if (
-        choices
-        and choices[0].stop_details is None
-        and choices[0].stop_reason in ("content_filter", "unknown")
+        not output.empty
+        and output.stop_reason in ("content_filter", "unknown")
+        and output.choices[0].stop_details is None
     ):
         call = next((event.call for event in _calls() if _same(event.output, output)), None)
         stop_type = _finish_reason(call.response) if call else None

@@ -1,50 +1,84 @@
-"""Asking models: every call of a build is an Inspect task, run as an eval set, and its log kept.
+"""Asking models: what isn't answered yet goes out as Inspect tasks, in shards, and is kept.
 
-Two things make sure that nothing is asked twice. Inspect's eval set takes the samples that an
-earlier, cut-off run of the same stage finished from its log. And each reply is put in Inspect's
-cache, in the build's folder, as soon as it comes, for samples that were under way.
+Three things make sure that nothing is asked twice. What a log holds is in the ledger, under the
+question. Each reply is put in Inspect's cache, in the build's folder, as soon as it comes, for
+conversations that were under way. And equal questions are asked once.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from inspect_ai import Task, eval_set
-from inspect_ai._cli.util import parse_model_role_cli_args
-from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.log import EvalLog, EvalSample, read_eval_log_samples
-from inspect_ai.model import CachePolicy, GenerateConfigArgs, Model, get_model, model_roles
+from inspect_ai import Task, eval
+from inspect_ai import score as score_log
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import (
+    EvalLog,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+    write_eval_log,
+)
+from inspect_ai.model import GenerateConfig, GenerateConfigArgs, Model, ModelOutput
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.dataset_builders.engine.ports import Answer
+from or_eval.dataset_builders.engine.conversations import (
+    Question,
+    Reply,
+    Request,
+    Talk,
+    replayed,
+    reply_of,
+)
+from or_eval.dataset_builders.engine.ledger import (
+    MARK,
+    REPLIES,
+    VERDICTS,
+    Ledger,
+    rejections,
+    tested_key,
+)
+from or_eval.dataset_builders.engine.models import (
+    Binding,
+    BoundModel,
+    bindings_of_options,
+    default_model,
+)
+from or_eval.dataset_builders.engine.ports import Verdicts
+from or_eval.dataset_builders.engine.request_errors import request_problem
+from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import PromptRecord
+from or_eval.solvers.structured_output import failure, generate_structured
 
-_CACHE = "INSPECT_CACHE_DIR"
+SHARD = 10_000
+"""Most samples of one log, which bounds what is in memory and what a resume reads again."""
+
+_LOGS, _CACHE = "logs", "cache"
+_CACHE_PLACE = "INSPECT_CACHE_DIR"
 _AS_SHOWN = re.compile(r"\w+\((['\"])(.*)\1,?\)", re.DOTALL)
 _ERROR_CHARS = 300
-# Arguments of a model that say how it is reached, and not which one it is.
-_REACHING = {"base_url", "api_key", "max_retries", "timeout", "http_client", "default_headers"}
-_UNUSED = {"messages", "events", "events_data", "store", "attachments", "error_retries", "output"}
+_FLUSHES = 20
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Which models a build asks, and how; none of it changes what the stages ask for.
+    """Which models the user asks for, and how; none of it changes what the stages ask.
 
     Attributes:
         model: The model for every role that none is bound to.
         roles: ``ROLE=MODEL`` in Inspect's syntax, lists and settings included.
         shared_cache: Use Inspect's own cache, which all builds share, rather than the build's.
         config: Inspect's generation settings (``max_connections``, ``batch``, ``timeout``, ...).
-        retry_attempts: How often a stage is tried again where samples failed.
+        retry_attempts: How often a sample that failed is tried again.
         display: Inspect's display; None for its default.
     """
 
@@ -55,144 +89,256 @@ class Asking:
     retry_attempts: int = 1
     display: str | None = None
 
-    def with_defaults(self, models: Mapping[str, Sequence[str]]) -> Asking:
-        """Bind the models that a recipe names to the roles that the user has said nothing of."""
-        if self.model is not None:
-            return self
-        named = {role.partition("=")[0].strip() for role in self.roles}
-        defaults = [
-            f"{role}=[{','.join(names)}]" for role, names in models.items() if role not in named
-        ]
-        return replace(self, roles=(*self.roles, *defaults))
-
-    def role_models(self) -> dict[str, Any]:
-        """Give the models bound to roles, fresh, as Inspect takes them.
+    def bindings(self) -> dict[str, Binding]:
+        """Give the models of each role that the user binds; under "" those of all others.
 
         Raises:
             BuildError: Inspect can't read a binding.
         """
-        if unbound := [role for role in self.roles if "=" not in role]:
-            raise BuildError(f"--model-role {unbound[0]}: give ROLE=PROVIDER/MODEL")
-        try:
-            return dict(parse_model_role_cli_args(self.roles))
-        except (ValueError, TypeError, PrerequisiteError) as error:
-            raise BuildError(f"--model-role: {error}") from error
-
-    def names(self) -> dict[str, list[str]]:
-        """Give the names of the models bound to each role, and under "" that of ``--model``."""
-        bound = {
-            role: [str(model) for model in (models if isinstance(models, list) else [models])]
-            for role, models in self.role_models().items()
-        }
-        default = self.model or os.environ.get("INSPECT_EVAL_MODEL")
-        return {**({"": [default]} if default else {}), **bound}
+        default = default_model(self.model)
+        return {**({} if default is None else {"": default}), **bindings_of_options(self.roles)}
 
 
-def arguments_digest(models: Mapping[str, Any]) -> str | None:
-    """Give a digest of the arguments that tell the models of roles from others of their name.
-
-    Two local models may both be called ``hf/local`` and differ in their path alone. A digest, since
-    arguments may hold secrets.
+class Asker:
+    """Asks what a build's ledger doesn't know.
 
     Args:
-        models: Models by role, as :meth:`Asking.role_models` gives them.
-
-    Returns:
-        12 hex digits; None where no model has such arguments.
+        asking: How.
+        out: Folder of the build.
     """
-    told = {
-        role: [
-            {key: value for key, value in model.model_args.items() if key not in _REACHING}
-            for model in (bound if isinstance(bound, list) else [bound])
-            if isinstance(model, Model)
-        ]
-        for role, bound in models.items()
-    }
-    if not any(arguments for role in told.values() for arguments in role):
-        return None
-    text = json.dumps(told, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def __init__(self, asking: Asking, out: Path) -> None:
+        self._asking, self._out = asking, out
+        self.ledger = Ledger(out, out / _LOGS)
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self.ledger.close()
+
+    def ask(
+        self, name: str, items: Iterable[tuple[Item, Sequence[Question[Talk]]]]
+    ) -> Iterator[tuple[Item, list[Talk]]]:
+        """Have questions answered; give each item with its conversations, in the items' order.
+
+        Args:
+            name: What the logs are called.
+            items: Whatever the questions belong to, with the questions.
+
+        Raises:
+            BuildError: Some could not be answered, although they were tried again.
+            KeyboardInterrupt: The run was interrupted.
+        """
+        for some in in_batches(items, SHARD):
+            keyed = [
+                (item, [(question.key, question) for question in asked]) for item, asked in some
+            ]
+            wanted = dict(pair for _, pairs in keyed for pair in pairs)
+            left = wanted.keys() - self.ledger.answered(wanted)
+            self._answer(name, {key: question for key, question in wanted.items() if key in left})
+            found = self.ledger.answers(wanted)
+            for item, asked in some:
+                yield item, [replayed(question, found[question.key]) for question in asked]
+
+    def test(
+        self,
+        rows: Iterable[PromptRecord],
+        model: BoundModel,
+        mark: str,
+        task: Callable[[list[PromptRecord]], Task],
+        verdicts: Verdicts,
+    ) -> list[str]:
+        """Run a task on the rows that it wasn't run on; give the logs that hold all of them.
+
+        Responses that were judged otherwise than now are judged again, where they are.
+
+        Args:
+            rows: The rows; a sample's id is its row's.
+            model: The model under test.
+            mark: What stands for the model and for all that changes its responses.
+            task: Makes the task for some rows.
+            verdicts: How the responses are judged.
+
+        Raises:
+            BuildError: Samples failed, although they were tried again.
+            KeyboardInterrupt: The run was interrupted.
+        """
+        logs: dict[Path, None] = {}
+        for some in in_batches(rows, SHARD):
+            ids = {tested_key(mark, row.id): row for row in some}
+            left = [row for key, row in ids.items() if key not in self.ledger.tested(ids)]
+            if left:
+                made = task(left)
+                made.metadata = {**(made.metadata or {}), MARK: mark, VERDICTS: verdicts.mark}
+                made.model = model.make()
+                self._run([made], len(left), verdicts.roles)
+            found = self.ledger.tested(ids)
+            if short := len(ids) - len(found):
+                raise BuildError(f"{short} of {len(ids)} prompts of {model.name} were not tested")
+            logs |= dict.fromkeys(found[key] for key in ids)
+        for path in logs:
+            if rescored(path, verdicts, self._asking.display):
+                self.ledger.add(path)
+        return [str(path) for path in logs]
+
+    def _answer(self, name: str, questions: Mapping[str, Question[Any]]) -> None:
+        by_model: dict[str, dict[str, Question[Any]]] = {}
+        for key, question in questions.items():
+            by_model.setdefault(question.models[0].identity, {})[key] = question
+        if not by_model:
+            return
+        tasks = [_task(name, asked) for asked in by_model.values()]
+        logs = self._run(tasks, len(questions))
+        if left := questions.keys() - self.ledger.answered(questions):
+            said = next((text for log in logs for text in rejections(Path(log.location))), "")
+            raise BuildError(
+                f"{len(left)} of {len(questions)} calls failed, the first: {_line(said)}"
+            )
+
+    def _run(
+        self,
+        tasks: list[Task],
+        samples: int,
+        roles: Mapping[str, Sequence[BoundModel]] | None = None,
+    ) -> list[EvalLog]:
+        """Run tasks, each a log of its own, and take what they found into the ledger."""
+        config = GenerateConfigArgs(**self._asking.config)  # type: ignore[typeddict-item]
+        with _cache_in(None if self._asking.shared_cache else self._out / _CACHE):
+            logs = eval(
+                tasks,
+                model_roles=made_of(roles or {}),
+                log_dir=str(self._out / _LOGS),
+                # Every sample is tried before a stage fails, so that little is left to do again.
+                fail_on_error=False,
+                continue_on_fail=True,
+                retry_on_error=self._asking.retry_attempts,
+                max_tasks=len(tasks),
+                log_buffer=max(10, samples // _FLUSHES),
+                log_header_only=True,
+                display=self._asking.display,  # type: ignore[arg-type]
+                ctl_server=False,
+                **config,
+            )
+        for log in logs:
+            if log.location:
+                self.ledger.add(Path(log.location))
+        if not logs or any(log.status == "cancelled" for log in logs):
+            raise KeyboardInterrupt
+        if failed := [error for log in logs for error in _errors(log)]:
+            total = sum(log.eval.dataset.samples or 0 for log in logs)
+            raise BuildError(f"{len(failed)} of {total} calls failed, the first: {failed[0]}")
+        return logs
 
 
-def models_of(role: str) -> list[Model]:
-    """Give the models that a running task asks in a role: those bound to it, or ``--model``."""
-    bound = model_roles().get(role)
-    if bound is None:
-        return [get_model()]
-    return bound if isinstance(bound, list) else [bound]
+def rescored(path: Path, verdicts: Verdicts, display: Any) -> bool:
+    """Judge the responses in a log again where they were judged otherwise; tell whether it was so.
 
-
-def ask(task: Task, log_dir: Path, asking: Asking, cache: Path) -> list[Answer]:
-    """Run a task to its end; give what its scorer found of each sample, in the samples' order.
-
-    Args:
-        task: The task; its scorer's metadata is the answer.
-        log_dir: Folder for its log, of nothing else.
-        asking: The models, and how to call them.
-        cache: Folder of the build's cache.
-
-    Raises:
-        BuildError: A sample failed although it was tried again.
-        KeyboardInterrupt: The run was interrupted.
+    It holds the log's samples.
     """
-    if not len(task.dataset):
-        return []
-    default = asking.names().get("", [None])[0]
-    [log] = _run([task], default, log_dir, asking, cache)
-    found = {str(sample.id): _found(sample) for sample in _samples(log)}
-    return [Answer(str(sample.id), found[str(sample.id)]) for sample in task.dataset]
+    head = read_eval_log(str(path), header_only=True)
+    if (head.eval.metadata or {}).get(VERDICTS) == verdicts.mark:
+        return False
+    log = read_eval_log(str(path))
+    log.eval.metadata = {**(log.eval.metadata or {}), VERDICTS: verdicts.mark}
+    log.eval.model_roles = None
+    roles = made_of(verdicts.roles)
+    scored = score_log(
+        log, verdicts.scorers(), model_roles=roles, action="overwrite", display=display, copy=False
+    )
+    write_eval_log(scored, str(path))
+    return True
 
 
-def ask_each(
-    task: Task, models: Sequence[str], log_dir: Path, asking: Asking, cache: Path
-) -> list[str]:
-    """Run a task on each of several models; give the locations of the logs, in their order.
-
-    Raises:
-        BuildError: A run failed.
-        KeyboardInterrupt: The run was interrupted.
-    """
-    logs = _run([task], list(models), log_dir, asking, cache)
-    places = {log.eval.model: log.location for log in logs}
-    return [places[model] for model in models]
+def made_of(roles: Mapping[str, Sequence[BoundModel]]) -> dict[str, Any]:
+    """Make the models of roles, as Inspect takes them."""
+    made = {role: [model.make() for model in models] for role, models in roles.items()}
+    return {role: models if len(models) > 1 else models[0] for role, models in made.items()}
 
 
-def _run(
-    tasks: list[Task], model: str | list[str] | None, log_dir: Path, asking: Asking, cache: Path
-) -> list[EvalLog]:
-    log_dir.mkdir(parents=True, exist_ok=True)
-    for log in log_dir.glob("*.eval"):
-        if not is_whole(log):  # Inspect would stop at it; the replies are in the cache
-            log.rename(log.with_suffix(".damaged"))
-    models = asking.role_models()
-    # Inspect tells replies in its cache apart by the names of models, not by their arguments.
-    digest = arguments_digest(models)
-    policy = CachePolicy(expiry=None, scopes={"model_args": digest} if digest else {})
-    config = GenerateConfigArgs(**{"cache": policy, **asking.config})  # type: ignore[typeddict-item]
-    with _cache_in(None if asking.shared_cache else cache):
-        succeeded, logs = eval_set(
-            tasks,
-            log_dir=str(log_dir),
-            model=model,
-            model_roles=models,
-            # Every sample is tried before a stage fails, so that little is left to do again.
-            fail_on_error=True,
-            continue_on_fail=True,
-            retry_attempts=asking.retry_attempts,
-            display=asking.display,  # type: ignore[arg-type]
-            ctl_server=False,
-            **config,
-        )
-    if not logs:  # so Inspect returns from an interruption
-        raise KeyboardInterrupt
-    if not succeeded:
-        raise BuildError(_failure(logs))
-    return logs
+def _task(name: str, questions: Mapping[str, Question[Any]]) -> Task:
+    """Make the task in which conversations are held with models of one kind."""
+    samples = [
+        Sample(id=key, input=question.text or key, metadata=dict(question.shown))
+        for key, question in questions.items()
+    ]
+    first = next(iter(questions.values()))
+    made: dict[str, Model] = {}
+    for question in questions.values():
+        for bound in question.models:
+            if bound.identity not in made:
+                made[bound.identity] = bound.make()
+    conversations: dict[str, Any] = {}
+    return Task(
+        name=name,
+        dataset=MemoryDataset(samples, name=name),
+        solver=hold(questions, made, conversations),
+        scorer=told(conversations),
+        model=made[first.models[0].identity],
+        metadata={MARK: "questions", "role": first.role},
+    )
 
 
-def is_whole(log: Path) -> bool:
-    """Tell whether a log is there with its end, which a crash of the machine may cost it."""
-    return log.is_file() and (log.suffix != ".eval" or zipfile.is_zipfile(log))
+@solver
+def hold(
+    questions: Mapping[str, Question[Any]],
+    models: Mapping[str, Model],
+    conversations: dict[str, Any],
+) -> Solver:
+    """Hold the conversation of each sample's question, and keep its replies."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        question = questions[str(state.sample_id)]
+        conversation = question.start()
+        replies: list[Reply] = []
+        state.messages = []
+        while (request := conversation.request()) is not None:
+            bound = question.models[len(replies) % len(question.models)]
+            output, reply = await _send(request, models[bound.identity], bound.name)
+            # The log shows what was asked last with all that came before it.
+            shown = {id(message) for message in state.messages}
+            state.messages += [message for message in request.messages if id(message) not in shown]
+            if output is not None and not output.empty:
+                state.messages.append(output.message)
+                state.output = output
+            conversation.take(reply)
+            replies.append(reply)
+        state.store.set(REPLIES, [list(reply) for reply in replies])
+        conversations[str(state.sample_id)] = conversation
+        return state
+
+    return solve
+
+
+@scorer(metrics=[mean()], name="answer")
+def told(conversations: Mapping[str, Any]) -> Scorer:
+    """Show what a conversation came to, for those who read its log."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        found = conversations[str(state.sample_id)].told()
+        return Score(value=found.value, answer=found.answer, explanation=found.explanation)
+
+    return score
+
+
+class CallFailed(Exception):
+    """A call failed for good, and not because of its request; the build can be resumed."""
+
+
+async def _send(request: Request, model: Model, name: str) -> tuple[ModelOutput | None, Reply]:
+    try:
+        if request.schema is not None:
+            output = await generate_structured(
+                model, list(request.messages), request.schema, temperature=request.temperature
+            )
+        else:
+            config = GenerateConfig(temperature=request.temperature)
+            output = await model.generate(list(request.messages), config=config)
+    except Exception as error:
+        said = failure(error, model)
+        if problem := request_problem(error):
+            return None, Reply(name, said, problem, problem, request.about)
+        # Not chained: the error may quote the request with its key.
+        raise CallFailed(f"{name}: {said}") from None
+    return output, reply_of(output, name, request.about)
 
 
 @contextmanager
@@ -201,44 +347,28 @@ def _cache_in(folder: Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    earlier = os.environ.get(_CACHE)
-    os.environ[_CACHE] = str(folder)
+    earlier = os.environ.get(_CACHE_PLACE)
+    os.environ[_CACHE_PLACE] = str(folder)
     try:
         yield
     finally:
         if earlier is None:
-            del os.environ[_CACHE]
+            del os.environ[_CACHE_PLACE]
         else:
-            os.environ[_CACHE] = earlier
+            os.environ[_CACHE_PLACE] = earlier
 
 
-def _samples(log: EvalLog) -> Iterator[EvalSample]:
-    return read_eval_log_samples(
-        log.location, all_samples_required=log.status == "success", exclude_fields=_UNUSED
-    )
-
-
-def _found(sample: EvalSample) -> dict[str, Any]:
-    [score] = (sample.scores or {}).values()
-    return score.metadata or {}
-
-
-def _failure(logs: list[EvalLog]) -> str:
-    failed = next(log for log in logs if log.status != "success")
-    if failed.status == "cancelled":
-        raise KeyboardInterrupt
-    errors = [
-        _line(sample.error.message)
-        for sample in (_samples(failed) if failed.location else ())
-        if sample.error and sample.error.message.strip()
-    ]
-    if errors:
-        total = failed.eval.dataset.samples
-        return f"{len(errors)} of {total} calls failed, the first: {errors[0]}"
-    return f"the task stopped: {_line(failed.error.message) if failed.error else failed.status}"
+def _errors(log: EvalLog) -> list[str]:
+    if log.status == "error" and log.error is not None:
+        return [_line(log.error.message)]
+    if not log.location:
+        return []
+    summaries = read_eval_log_sample_summaries(log.location)
+    return [_line(summary.error) for summary in summaries if summary.error]
 
 
 def _line(message: str) -> str:
     """Shorten an error to a line; Inspect gives it as Python would show it: ``Name('message')``."""
     bare = _AS_SHOWN.fullmatch(message.strip())
-    return (bare[2] if bare else message.strip()).splitlines()[0][:_ERROR_CHARS]
+    lines = (bare[2] if bare else message.strip()).splitlines()
+    return lines[0][:_ERROR_CHARS] if lines else "no reason given"

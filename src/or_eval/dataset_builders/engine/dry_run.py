@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -88,8 +88,8 @@ def planned(build: Build, prices: Mapping[str, ModelCost]) -> list[PlannedStage]
         prices: Prices of models, beside those that Inspect knows.
     """
     found: dict[str, PlannedStage] = {}
-    for number, entry in enumerate(build.recipe.stages, start=1):
-        stored, why = (None, "") if not _reached(entry, build) else build.state(number, entry)
+    for entry in build.recipe.stages:
+        stored, why = (None, "") if not _reached(entry, build) else build.state(entry)
         if stored is None:
             found[entry.name] = _to_do(entry, build, found, why, prices)
         else:
@@ -116,7 +116,7 @@ def _to_do(
     tokens = _tokens(entry, found)
     context = replace(build.planning_context(), row_tokens=tokens)
     estimate = stage(entry.kind).plan(rows, entry.params, context)
-    asked = [item for calls in estimate.calls for item in _asked(calls, build, prices)]
+    asked = [item for calls in estimate.calls for item in _asked(entry, calls, build, prices)]
     return PlannedStage(
         entry.name, rows, estimate.rows, estimate.row_tokens or tokens, False, why, asked
     )
@@ -127,17 +127,22 @@ def _tokens(entry: RecipeStage, found: Mapping[str, PlannedStage]) -> int:
     return max((found[name].row_tokens for name in entry.needs), default=SHORT_PROMPT_TOKENS)
 
 
-def _asked(calls: Calls, build: Build, prices: Mapping[str, ModelCost]) -> list[PlannedCalls]:
+def _asked(
+    entry: RecipeStage, calls: Calls, build: Build, prices: Mapping[str, ModelCost]
+) -> list[PlannedCalls]:
     """Give what each model of a role would be asked, with its price."""
-    names = build.asking.names()
     is_role = "/" not in calls.role
-    models: Sequence[str] = names.get(calls.role, names.get("", [""])) if is_role else [calls.role]
+    models = build.models(entry)
+    bound = models.get(calls.role) or models.get("")
+    names = [model.name for model in bound.models] if bound is not None else [""]
+    if not is_role:
+        names = [calls.role]
     if calls.role == WRITER:
         # Writers take turns; each moderator is asked everything.
         calls = calls._replace(
-            calls=-(-calls.calls // len(models)),
-            input_tokens=-(-calls.input_tokens // len(models)),
-            output_tokens=-(-calls.output_tokens // len(models)),
+            calls=-(-calls.calls // len(names)),
+            input_tokens=-(-calls.input_tokens // len(names)),
+            output_tokens=-(-calls.output_tokens // len(names)),
         )
     return [
         PlannedCalls(
@@ -148,7 +153,7 @@ def _asked(calls: Calls, build: Build, prices: Mapping[str, ModelCost]) -> list[
             calls.output_tokens,
             _dollars(prices.get(model) or _known_price(model), calls),
         )
-        for model in models
+        for model in names
     ]
 
 

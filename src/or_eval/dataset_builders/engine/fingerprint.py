@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.asking import Asking, arguments_digest
 from or_eval.dataset_builders.engine.data_marks import data_mark
+from or_eval.dataset_builders.engine.models import Binding, digest_of
 from or_eval.dataset_builders.engine.ports import Stage
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.stages import stage
 
-# What changes how a model is called, and not what it is asked. Headers may hold keys besides.
-_TRANSPORT = {
-    "extra_headers",
-    *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout"),
-    *("max_connections", "adaptive_connections", "batch", "cache", "cache_prompt"),
-}
-
 
 def ingredients(
     recipe: Recipe,
     entry: RecipeStage,
-    asking: Asking,
+    models: Mapping[str, Binding],
     limit: int | None,
     earlier: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -36,9 +32,9 @@ def ingredients(
     Args:
         recipe: The recipe.
         entry: The stage.
-        asking: The models.
+        models: The models of each role, and under "" those of every other.
         limit: Most seeds to start from.
-        earlier: Marks of the results of the stages before it.
+        earlier: Digests of the results of the stages before it.
 
     Raises:
         BuildError: A file that the stage needs can't be read.
@@ -50,13 +46,13 @@ def ingredients(
     except OSError as error:
         raise BuildError(f"stage {entry.name}: {error.filename}: {error.strerror}") from error
     used = [recipe.name, recipe.taxonomy, recipe.language]
-    inputs = {reference: earlier[reference.partition(".")[0]] for reference in entry.inputs}
+    inputs = {name: earlier[name] for name in entry.needs}
     return {
-        "stage": [entry.kind, kind.version],
+        "stage": [entry.kind, code_mark(kind)],
         "parameters": entry.params.model_dump(mode="json"),
         "recipe": recipe.data if kind.describes_recipe else used,
         "limit": limit if not entry.inputs else None,
-        "models": _models(kind, entry, asking),
+        "models": _models(kind, entry, models),
         "prompts": prompts,
         "data": data,
         "input": inputs | (dict(earlier) if kind.describes_recipe else {}),
@@ -83,23 +79,31 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ", ".join(details)
 
 
-def _models(kind: Stage, entry: RecipeStage, asking: Asking) -> dict[str, Any]:
-    """Give each role's models with the settings that change what they say."""
-    bound = asking.role_models()
-    default = asking.names().get("")
-    asked = {role: bound.get(role, default) for role in kind.roles_asked(entry.params)}
-    asked |= {role: bound[role] for role in kind.optional_roles if role in bound}
+def code_mark(kind: Stage) -> str:
+    """Give what stands for the code and data files that make a stage's result.
+
+    Results are made again from the answers that are kept, which asks nobody and takes little
+    time, so any change of or-eval's code counts, and of the module that a stage comes from.
+    """
+    return digest_of([code_of(""), digest(Path(inspect.getfile(kind.run)))])[:12]
+
+
+@cache
+def code_of(part: str) -> str:
+    """Give what stands for the code and data files of a part of or-eval; of all for no part."""
+    folder = Path(str(files("or_eval"))) / part
+    found = sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".toml"))
+    return digest_of([[path.name, digest(path)] for path in found])[:12]
+
+
+def _models(kind: Stage, entry: RecipeStage, models: Mapping[str, Binding]) -> dict[str, Any]:
+    """Give each role's models with what changes what they say."""
+    asked = [
+        *kind.roles_asked(entry.params),
+        *(role for role in kind.optional_roles if role in models),
+    ]
     return {
-        role: [
-            *(_model(model) for model in (models if isinstance(models, list) else [models])),
-            *([digest] if (digest := arguments_digest({role: models})) else []),
-        ]
-        for role, models in asked.items()
-        if models is not None
+        role: [[model.name, model.identity] for model in bound.models]
+        for role in asked
+        if (bound := models.get(role) or models.get("")) is not None
     }
-
-
-def _model(model: Any) -> Any:
-    if isinstance(model, str):
-        return model
-    return [str(model), model.config.model_dump(exclude_none=True, exclude=_TRANSPORT)]

@@ -11,6 +11,8 @@ from or_eval.dataset_builders.engine.ports import StageFacts
 
 KEPT = "kept"
 FUNNEL = "funnel.json"
+RECIPE_COPY = "recipe.json"
+"""Name of the file by which a build knows its folder."""
 
 
 def funnel_rows(stages: Sequence[StageFacts]) -> list[dict[str, Any]]:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from or_eval.dataset_builders.engine.conversations import Question, Talk
+from or_eval.dataset_builders.engine.models import Binding, BoundModel, Sense, digest_of
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
 if TYPE_CHECKING:
     from inspect_ai import Task
+    from inspect_ai.scorer import Scorer
 
 WRITER = "writer"
 MODERATOR = "moderator"
+
+Item = TypeVar("Item")
 
 SHORT_PROMPT_TOKENS = 40
 """Tokens of a prompt of a sentence or two, where nothing better is known."""
@@ -25,6 +32,12 @@ class StageParams(BaseModel):
     """What a recipe may say to a stage; each stage's own subclass names and explains its keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Kept(NamedTuple):
+    """A row that a stage keeps."""
+
+    record: PromptRecord
 
 
 class Dropped(NamedTuple):
@@ -42,25 +55,44 @@ class Dropped(NamedTuple):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StageResult:
-    """What a stage gives.
+class Chosen(NamedTuple):
+    """A row of a subset of what a stage keeps; a later stage takes it with ``STAGE.SUBSET``.
 
     Attributes:
-        rows: The rows kept, in an order that depends on the input alone.
-        dropped: The rows not kept, with their reasons.
-        subsets: Named selections of the rows; a later stage takes one with ``input: STAGE.NAME``.
-        tables: Further tables by name, as rows of plain values; they are saved beside the rows.
-        logs: Logs that the next stage reads (those of refusal tests).
-        models: Names of models that it asked beside those of its roles, by what they are.
+        subset: Name of the subset.
+        record: The row; None to say that there is such a subset, which may stay empty.
     """
 
-    rows: list[PromptRecord]
-    dropped: list[Dropped] = field(default_factory=list)
-    subsets: dict[str, list[PromptRecord]] = field(default_factory=dict)
-    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    logs: list[str] = field(default_factory=list)
-    models: dict[str, list[str]] = field(default_factory=dict)
+    subset: str
+    record: PromptRecord | None
+
+
+class Table(NamedTuple):
+    """A further table, which is saved beside the rows.
+
+    Attributes:
+        name: Its name.
+        rows: Rows of plain values.
+    """
+
+    name: str
+    rows: list[dict[str, Any]]
+
+
+class Tested(NamedTuple):
+    """Logs of refusal tests, for the stages that follow."""
+
+    logs: list[str]
+
+
+class Used(NamedTuple):
+    """Names of models that a stage used beside those of its roles, by what they are."""
+
+    models: dict[str, list[str]]
+
+
+Outcome: TypeAlias = Kept | Dropped | Chosen | Table | Tested | Used
+"""What a stage gives, one after the other, in an order that depends on its input alone."""
 
 
 class Calls(NamedTuple):
@@ -93,18 +125,6 @@ class Plan(NamedTuple):
     row_tokens: int | None = None
 
 
-class Answer(NamedTuple):
-    """What a task found out about one of its samples.
-
-    Attributes:
-        id: The sample's id.
-        found: The metadata of its score.
-    """
-
-    id: str
-    found: dict[str, Any]
-
-
 class StageFacts(NamedTuple):
     """What is known of a stage that ran, for the funnel and the data card.
 
@@ -129,6 +149,41 @@ class StageFacts(NamedTuple):
     subsets: dict[str, int]
 
 
+class Ask(Protocol):
+    """Has questions answered: gives each item with its conversations, in the items' order."""
+
+    def __call__(
+        self, items: Iterable[tuple[Item, Sequence[Question[Talk]]]]
+    ) -> Iterator[tuple[Item, list[Talk]]]: ...
+
+
+class Verdicts(NamedTuple):
+    """How responses are judged, again where they were judged otherwise.
+
+    Attributes:
+        mark: What stands for all that the verdicts depend on.
+        scorers: Makes the scorers.
+        roles: The models that they ask, by role.
+    """
+
+    mark: str
+    scorers: Callable[[], list[Scorer]]
+    roles: Mapping[str, Sequence[BoundModel]]
+
+
+class TestModel(Protocol):
+    """Runs a task on the rows that it wasn't run on; gives the logs that hold all of them."""
+
+    def __call__(
+        self,
+        rows: Rows,
+        model: BoundModel,
+        mark: str,
+        task: Callable[[list[PromptRecord]], Task],
+        verdicts: Verdicts,
+    ) -> list[str]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class StageContext:
     """What a stage may use beside its rows and parameters.
@@ -139,32 +194,52 @@ class StageContext:
         limit: Most seeds to start from, where the build was given ``--limit``.
         out: Folder of the build.
         inputs: Rows by input, as the recipe names them (``moderate``, ``moderate.toxic``).
+        named: Rows by the stage's named inputs (:attr:`Stage.takes`).
         subsets: Subsets of the inputs by name.
-        input_logs: Logs of the inputs (:attr:`StageResult.logs`).
+        input_logs: Logs of refusal tests that the inputs bring.
         earlier: The stages that ran before this one.
         recipe: The recipe as data, for the data card.
-        models: Names of the models bound to each role, and under "" that of ``--model``.
+        models: The models of each role, and under "" those of every other.
         row_tokens: Estimate of the tokens of a row's prompt, for a plan.
-        ask: Runs a task with the build's models and gives an answer per sample, in the order of
-            the task's samples; a sample that failed stops the build, resumably. The task has one
-            scorer, whose score's metadata is the answer.
-        ask_each: Runs a task once for each of the models named, as an Inspect eval set; gives the
-            locations of the logs.
+        ask: Has questions answered.
+        test: Tests a model.
     """
 
     taxonomy: str
     language: str
     limit: int | None
     out: Path
-    inputs: Mapping[str, list[PromptRecord]]
-    subsets: Mapping[str, list[PromptRecord]]
+    inputs: Mapping[str, Rows]
+    named: Mapping[str, Rows]
+    subsets: Mapping[str, Rows]
     input_logs: Sequence[str]
     earlier: Sequence[StageFacts]
     recipe: Mapping[str, Any]
-    models: Mapping[str, list[str]]
+    models: Mapping[str, Binding]
     row_tokens: int
-    ask: Callable[[Task], list[Answer]]
-    ask_each: Callable[[Task, Sequence[str]], list[str]]
+    ask: Ask
+    test: TestModel
+
+    def panel(self, role: str) -> tuple[BoundModel, ...]:
+        """Give the models of a role that are all to be asked."""
+        return self._bound(role, "panel").models
+
+    def in_turn(self, role: str, about: str) -> tuple[BoundModel, ...]:
+        """Give the models of a role in the turn in which they are asked about something.
+
+        The turn hangs on the thing and the models alone: another model among them takes over its
+        share of the things, and the others stay where they are.
+        """
+        models = self._bound(role, "turns").models
+        if len(models) == 1:
+            return models
+        return tuple(sorted(models, key=lambda model: digest_of([about, model.identity])))
+
+    def _bound(self, role: str, sense: Sense) -> Binding:
+        bound = self.models.get(role) or self.models.get("") or Binding(())
+        if bound.sense not in (None, sense) and len(bound.models) > 1:
+            raise BuildError(f"models: {role}: is asked as a {sense}, and not as {bound.sense}")
+        return bound
 
 
 def _no_files(_: Any) -> Sequence[Path]:
@@ -203,8 +278,8 @@ class Stage:
 
     Attributes:
         params: What a recipe may say to it.
-        run: From rows to rows. The rows of several inputs come one after the other, without
-            duplicates.
+        run: From rows to what becomes of them. The rows of several inputs come one after the
+            other, without duplicates.
         plan: From the number of rows that come in at most to an estimate.
         roles: Model roles that it asks.
         asks: Whether it asks them at all with given parameters.
@@ -224,11 +299,11 @@ class Stage:
         prompts: Prompt files that its result depends on; a changed file reruns the stage.
         data: Data from outside that its result depends on: files, folders, catalogue names and
             Hub ids.
-        version: Raised when the code changes what comes out of the same input.
+        takes: Names of the inputs that it takes beside its rows.
     """
 
     params: type[StageParams]
-    run: Callable[[list[PromptRecord], Any, StageContext], StageResult]
+    run: Callable[[Rows, Any, StageContext], Iterator[Outcome]]
     plan: Callable[[int, Any, StageContext | None], Plan]
     roles: tuple[str, ...] = ()
     asks: Callable[[Any], bool] = _always
@@ -243,7 +318,7 @@ class Stage:
     writes: Callable[[StageFacts], Sequence[str]] = _no_names
     prompts: Callable[[Any], Sequence[Path]] = _no_files
     data: Callable[[Any], Sequence[str]] = _no_names
-    version: int = 1
+    takes: tuple[str, ...] = ()
 
     def roles_asked(self, params: StageParams) -> tuple[str, ...]:
         """Give the roles that need a model with these parameters."""

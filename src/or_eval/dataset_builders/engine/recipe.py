@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,16 +17,19 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from or_eval.dataset_builders.engine.models import Binding, binding_of
 from or_eval.dataset_builders.engine.ports import StageParams
 from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stages import stage, stage_kinds
+from or_eval.dataset_builders.stages import is_stage, stage, stage_kinds
 from or_eval.schema import taxonomies
 from or_eval.sources.errors import shown
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _SUFFIX = ".yaml"
-_OF_ENTRY = ("stage", "name", "input")
+RECIPES = "or_eval.recipes"
+"""Group of the entry points by which other packages bring recipes."""
+_OF_ENTRY = ("stage", "name", "input", "models")
 _NAME = re.compile(r"\w[\w-]{0,99}")
 
 
@@ -39,17 +43,26 @@ class RecipeStage:
         inputs: What it starts from: names of stages, or ``STAGE.PART`` for a subset, or for the
             rows that a stage dropped for the reason PART.
         params: Its parameters.
+        named: What its named inputs are, in the same way.
+        models: The models that it asks, by role, where they aren't the recipe's.
     """
 
     name: str
     kind: str
     inputs: tuple[str, ...]
     params: StageParams
+    named: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    models: dict[str, Binding] = field(default_factory=dict)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """All that it starts from."""
+        return (*self.inputs, *(item for named in self.named.values() for item in named))
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The names of the stages that its inputs come from."""
-        return tuple(dict.fromkeys(part.partition(".")[0] for part in self.inputs))
+        return tuple(dict.fromkeys(part.partition(".")[0] for part in self.references))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Recipe:
         description: What it makes, in a sentence or two.
         taxonomy: Name of the taxonomy of its categories.
         language: BCP-47 tag of the language that it writes in.
-        models: Names of the models it was made for, by role.
+        models: The models it was made for, by role.
         stages: Its stages, each after those that it needs.
         data: The recipe as plain data, with what ``--set`` changed.
         text: The recipe's own text, with its comments.
@@ -73,7 +86,7 @@ class Recipe:
     description: str
     taxonomy: str
     language: str
-    models: dict[str, list[str]]
+    models: dict[str, Binding]
     stages: tuple[RecipeStage, ...]
     data: dict[str, Any]
     text: str
@@ -104,7 +117,7 @@ class _Head(BaseModel):
     description: str = ""
     taxonomy: str
     language: str = "en"
-    models: dict[str, str | list[str]] = {}
+    models: dict[str, Any] = {}
     stages: list[dict[str, Any]] = Field(min_length=1)
 
 
@@ -124,9 +137,21 @@ class _Reading:
 
 
 def recipe_names() -> list[str]:
-    """Give the names of the bundled recipes."""
-    folder = Path(str(files("or_eval.dataset_builders") / "recipes"))
-    return sorted(path.stem for path in folder.glob(f"*{_SUFFIX}"))
+    """Give the names of the recipes that are bundled, or come with other packages."""
+    return sorted({path.stem for path in _bundled().glob(f"*{_SUFFIX}")} | _of_packages().keys())
+
+
+def _bundled() -> Path:
+    return Path(str(files("or_eval.dataset_builders") / "recipes"))
+
+
+def _of_packages() -> dict[str, Path]:
+    """Give the recipes of other packages: an entry point's value is the module beside the file."""
+    found = {}
+    for point in entry_points(group=RECIPES):
+        module, _, file = point.value.partition(":")
+        found[point.name] = Path(str(files(module) / f"{file or point.name}{_SUFFIX}"))
+    return found
 
 
 def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
@@ -165,10 +190,7 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
         description=" ".join(head.description.split()),
         taxonomy=head.taxonomy,
         language=head.language,
-        models={
-            role: [names] if isinstance(names, str) else names
-            for role, names in head.models.items()
-        },
+        models=_bindings(head.models, (), reading),
         stages=_in_order(stages, reading),
         data=data,
         text=text,
@@ -177,7 +199,7 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
 
 def _path(recipe: str) -> Path:
     if recipe in recipe_names():
-        return Path(str(files("or_eval.dataset_builders") / "recipes" / f"{recipe}{_SUFFIX}"))
+        return _of_packages().get(recipe) or _bundled() / f"{recipe}{_SUFFIX}"
     if Path(recipe).suffix in (_SUFFIX, ".yml") or "/" in recipe:
         return Path(recipe)
     raise BuildError(f"{unknown_word('recipe', recipe, recipe_names())}; a recipe of your own is a "
@@ -217,7 +239,7 @@ def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, 
         return data, ()
     entries = data.get("stages")
     names = [
-        str(entry.get("name", entry.get("stage"))) if isinstance(entry, dict) else ""
+        str(_name(entry)) if isinstance(entry, dict) else ""
         for entry in (entries if isinstance(entries, list) else [])
     ]
     if path[0] not in names:
@@ -243,23 +265,56 @@ def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> Rec
         raise reading.error(
             place, f"a stage has no key 'stage' (one of {', '.join(stage_kinds())})"
         )
-    if kind not in stage_kinds():
+    if not is_stage(str(kind)):
         raise reading.error((*place, "stage"), unknown_word("stage", str(kind), stage_kinds()))
-    name = entry.get("name", kind)
+    name = _name(entry)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise reading.error(
             (*place, "name"), f"{shown(name)} is no name (letters, digits, _ and -)"
         )
-    earlier = entries[number - 1] if number else None
-    default = [str(earlier.get("name", earlier.get("stage")))] if earlier is not None else []
+    default = [_name(entries[number - 1])] if number else []
     inputs = entry.get("input", default)
-    inputs = [inputs] if isinstance(inputs, str) else inputs
-    if not isinstance(inputs, list) or not all(isinstance(item, str) for item in inputs):
-        raise reading.error((*place, "input"), "give a stage's name, or a list of them")
-    params = {key: value for key, value in entry.items() if key not in _OF_ENTRY}
+    ports = inputs if isinstance(inputs, dict) else {"rows": inputs}
+    known = ["rows", *stage(kind).takes]
+    if unknown := [port for port in ports if port not in known]:
+        raise reading.error((*place, "input"), unknown_word("input", str(unknown[0]), known))
+    named = {port: _references(said, (*place, "input"), reading) for port, said in ports.items()}
+    own = stage(kind).params
+    of_entry = [key for key in _OF_ENTRY if key not in own.model_fields]
+    params = {key: value for key, value in entry.items() if key not in of_entry}
     return RecipeStage(
-        name, kind, tuple(inputs), _checked(stage(kind).params, params, place, reading)
+        name,
+        kind,
+        named.pop("rows", tuple(default)),
+        _checked(own, params, place, reading),
+        named,
+        _bindings(entry.get("models", {}), place, reading) if "models" in of_entry else {},
     )
+
+
+def _name(entry: dict[str, Any]) -> Any:
+    """Give a stage's name: as the recipe says, or its kind's, or its file's without the ending."""
+    return entry.get("name", Path(str(entry.get("stage"))).stem)
+
+
+def _references(said: Any, place: Place, reading: _Reading) -> tuple[str, ...]:
+    given = [said] if isinstance(said, str) else said
+    if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
+        raise reading.error(place, "give a stage's name, or a list of them")
+    return tuple(given)
+
+
+def _bindings(said: Any, place: Place, reading: _Reading) -> dict[str, Binding]:
+    if not isinstance(said, dict):
+        raise reading.error((*place, "models"), "give the models by role (writer: PROVIDER/MODEL)")
+    found = {}
+    for role, models in said.items():
+        try:
+            found[str(role)] = binding_of(models)
+        except ValueError as error:
+            problem = " ".join(str(error).split())
+            raise reading.error((*place, "models", role), f"{role}: {problem}") from error
+    return found
 
 
 def _checked(model: type[_Model], data: dict[str, Any], place: Place, reading: _Reading) -> _Model:
@@ -325,7 +380,7 @@ def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage
         for needed in item.needs:
             if needed not in names:
                 raise reading.error((*place, "input"), unknown_word("stage", needed, names))
-        for reference in item.inputs:
+        for reference in item.references:
             name, _, part = reference.partition(".")
             _check_part(by_name[name], part, reading, (*place, "input"))
     try:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import json
-import shutil
-from collections import Counter
+import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from or_eval.dataset_builders.engine.asking import Asking, ask, ask_each
+from or_eval.dataset_builders.engine.asking import Asker, Asking
 from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
 from or_eval.dataset_builders.engine.folder_lock import locked
-from or_eval.dataset_builders.engine.funnel import FUNNEL, write_funnel
+from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
+from or_eval.dataset_builders.engine.models import Binding
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     Place,
@@ -23,16 +23,20 @@ from or_eval.dataset_builders.engine.ports import (
     StageFacts,
 )
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage, unknown_word
-from or_eval.dataset_builders.engine.rows import distinct
-from or_eval.dataset_builders.engine.stored import StoredStage, rows_of, store, stored_stage
+from or_eval.dataset_builders.engine.rows import Joined, Rows
+from or_eval.dataset_builders.engine.stored import (
+    Made,
+    StoredStage,
+    part_of,
+    store,
+    stored_stage,
+)
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
-from or_eval.dataset_builders.publishing.dataset_folder import RECIPE_COPY
 from or_eval.dataset_builders.stages import stage, stage_kinds
-from or_eval.schema import PromptRecord
 from or_eval.sources.errors import DataError
 
-_STAGES, _LOGS, _CACHE = "stages", "logs", "cache"
+_STAGES = "stages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Build:
     Attributes:
         recipe: What is built.
         out: Folder of the build.
-        asking: The models.
+        asking: The user's models, and how to call them.
         limit: Most seeds to start from.
         say: Takes a line for the person who watches.
         done: The stages that are done and up to date, by name.
@@ -80,23 +84,27 @@ class Build:
             self.out.mkdir(parents=True, exist_ok=True)
             with locked(self.out):
                 self._claim()
-                try:
-                    self._reach_all(wanted)
-                except DataError:
-                    # It tells where the rows went of which the error says that none is left.
-                    with suppress(OSError):
-                        self._write_funnel(wanted)
-                    raise
+                with closing(Asker(self.asking, self.out)) as asker:
+                    try:
+                        self._reach_all(wanted, asker)
+                    except DataError:
+                        # It tells where the rows went of which the error says that none is left.
+                        with suppress(OSError):
+                            self._write_funnel(wanted)
+                        raise
                 return self._write_funnel(wanted)
         except OSError as error:
             raise _disk_error(error, self.out) from error
+        except sqlite3.OperationalError as error:
+            full = "full" in str(error)
+            raise _disk_error(OSError(errno.ENOSPC if full else 0, str(error)), self.out) from error
 
-    def state(self, number: int, entry: RecipeStage) -> tuple[StoredStage | None, str]:
+    def state(self, entry: RecipeStage) -> tuple[StoredStage | None, str]:
         """Give a stage's result where it is up to date, or else why it has to run.
 
         The stages before it must have been looked at first.
         """
-        stored = stored_stage(self._folder(number, entry))
+        stored = stored_stage(self._folder(entry))
         if stored is None:
             return None, ""
         if any(needed not in self.done for needed in entry.needs):
@@ -109,6 +117,15 @@ class Build:
                 return None, f"{written} is gone"
         return stored, ""
 
+    def models(self, entry: RecipeStage) -> dict[str, Binding]:
+        """Give the models that a stage asks by role, and under "" those of every other role.
+
+        What the user binds comes first, then what the stage says, then the recipe. A model that
+        the user gives for all roles leaves out what stage and recipe say.
+        """
+        own = {} if self.asking.model is not None else self.recipe.models | entry.models
+        return own | self.asking.bindings()
+
     def planning_context(self) -> StageContext:
         """Give a context without rows and models to ask, for a stage's estimate."""
         return StageContext(
@@ -117,14 +134,15 @@ class Build:
             limit=self.limit,
             out=self.out,
             inputs={},
+            named={},
             subsets={},
             input_logs=[],
             earlier=[],
             recipe=self.recipe.data,
-            models=self.asking.names(),
+            models={},
             row_tokens=SHORT_PROMPT_TOKENS,
-            ask=lambda task: [],
-            ask_each=lambda task, models: [],
+            ask=lambda items: iter(()),
+            test=lambda rows, model, mark, task, verdicts: [],
         )
 
     def _check(self, wanted: Selection) -> None:
@@ -153,14 +171,10 @@ class Build:
         text = json.dumps(self.recipe.data, indent=2, ensure_ascii=False, default=str)
         partial.write_text(text + "\n", "utf-8")
         partial.replace(copy)
-        folders = {self._folder(*item) for item in enumerate(self.recipe.stages, start=1)}
-        for stale in sorted((self.out / _STAGES).glob("*")):
-            if stale not in folders and stale.is_dir():
-                shutil.rmtree(stale)
 
-    def _reach_all(self, wanted: Selection) -> None:
+    def _reach_all(self, wanted: Selection, asker: Asker) -> None:
         for number, entry in enumerate(self.recipe.stages, start=1):
-            self._reach(number, entry, wanted)
+            self._reach(number, entry, wanted, asker)
             if wanted.only == entry.name:
                 break
 
@@ -170,10 +184,10 @@ class Build:
             write_funnel(facts, self.out)
         return facts
 
-    def _reach(self, number: int, entry: RecipeStage, wanted: Selection) -> None:
+    def _reach(self, number: int, entry: RecipeStage, wanted: Selection, asker: Asker) -> None:
         """Bring one stage up to date, as far as the selection asks for it."""
         started = wanted.start is not None and wanted.start in self._path_to(entry)
-        stored, why = self.state(number, entry)
+        stored, why = self.state(entry)
         if wanted.only == entry.name or started:
             stored, why = None, why or "asked for"
         if stored is not None:
@@ -189,77 +203,89 @@ class Build:
             return
         if why:
             self.say(f"{number:02} {entry.name}: runs again ({why})")
-        self.done[entry.name] = done = self._run(number, entry)
+        self.done[entry.name] = done = self._run(entry, asker)
         self.say(f"{number:02} {entry.name}: {_sentence(done.facts)}")
 
-    def _run(self, number: int, entry: RecipeStage) -> StoredStage:
+    def _run(self, entry: RecipeStage, asker: Asker) -> StoredStage:
         # What was published before is no longer what the stages say; `push` looks for the funnel.
         (self.out / FUNNEL).unlink(missing_ok=True)
         kind, parts = stage(entry.kind), self._ingredients(entry)
-        mark = fingerprint(parts)
-        context = self._context(entry, self.out / _LOGS / f"{self._name(number, entry)}-{mark[:8]}")
-        parts_in = list(context.inputs.values())
+        context = self._context(entry, asker)
+        inputs = list(context.inputs.values())
         # Rows that are in two inputs are taken once; within one, all are the stage's to deal with.
-        rows = parts_in[0] if len(parts_in) == 1 else distinct(itertools.chain(*parts_in))
+        rows = inputs[0] if len(inputs) == 1 else Joined(*inputs)
+
+        def facts(made: Made) -> StageFacts:
+            return StageFacts(
+                name=entry.name,
+                kind=entry.kind,
+                rows_in=len(rows),
+                rows_out=made.rows,
+                dropped=made.dropped,
+                models=self._models(entry) | made.models,
+                prompts={path.name: digest(path) for path in kind.prompts(entry.params)},
+                subsets=made.subsets,
+            )
+
         try:
-            result = kind.run(rows, entry.params, context)
+            outcomes = kind.run(rows, entry.params, context)
+            return store(self._folder(entry), outcomes, facts, fingerprint(parts), parts)
         except DataError as error:
             raise BuildError(
                 f"stage {entry.name}: {error}; what is done is kept: the same command goes on"
             ) from error
-        facts = StageFacts(
-            name=entry.name,
-            kind=entry.kind,
-            rows_in=len(rows),
-            rows_out=len(result.rows),
-            dropped=dict(Counter(item.reason for item in result.dropped)),
-            models=self._models(entry) | result.models,
-            prompts={path.name: digest(path) for path in kind.prompts(entry.params)},
-            subsets={name: len(part) for name, part in result.subsets.items()},
-        )
-        return store(self._folder(number, entry), result, facts, mark, parts)
 
-    def _context(self, entry: RecipeStage, logs: Path) -> StageContext:
-        cache = self.out / _CACHE
+    def _context(self, entry: RecipeStage, asker: Asker) -> StageContext:
         before = [self.done[name] for name in entry.needs]
+        named = {
+            port: Joined(*(self._input(entry, reference) for reference in references))
+            for port, references in entry.named.items()
+        }
         return replace(
             self.planning_context(),
             inputs={reference: self._input(entry, reference) for reference in entry.inputs},
+            named=named,
             subsets=self._subsets(entry),
             input_logs=[log for stored in before for log in stored.logs],
             earlier=[stored.facts for stored in self.done.values()],
-            ask=lambda task: ask(task, logs, self.asking, cache),
-            ask_each=lambda task, models: ask_each(task, models, logs, self.asking, cache),
+            models=self.models(entry),
+            ask=partial(asker.ask, entry.kind),
+            test=asker.test,
         )
 
-    def _subsets(self, entry: RecipeStage) -> dict[str, list[PromptRecord]]:
+    def _subsets(self, entry: RecipeStage) -> dict[str, Rows]:
         """Give the subsets of the inputs that the stage takes as a whole."""
         whole = [self.done[name] for name in entry.inputs if name in self.done]
         return {
-            name: rows_of(stored, name) or [] for stored in whole for name in stored.facts.subsets
+            name: rows
+            for stored in whole
+            for name in stored.facts.subsets
+            if (rows := part_of(stored, name)) is not None
         }
 
-    def _input(self, entry: RecipeStage, reference: str) -> list[PromptRecord]:
+    def _input(self, entry: RecipeStage, reference: str) -> Rows:
         name, _, part = reference.partition(".")
         stored = self.done[name]
-        rows = rows_of(stored, part)
+        rows = part_of(stored, part)
         if rows is None:
             # A reason for which nothing was dropped this time is no mistake.
             there = ", ".join([*stored.facts.subsets, *stored.facts.dropped]) or "nothing"
             self.say(f"   {entry.name}: {name} has no rows under '{part}' (there is: {there})")
-        # A row can be dropped several times: a seed, once for each rewrite that it lacks.
-        return distinct(rows or []) if part else rows or []
+        return rows or []
 
     def _ingredients(self, entry: RecipeStage) -> dict[str, object]:
-        marks = {name: stored.mark for name, stored in self.done.items()}
-        return ingredients(self.recipe, entry, self.asking, self.limit, marks)
+        contents = {name: stored.content for name, stored in self.done.items()}
+        return ingredients(self.recipe, entry, self.models(entry), self.limit, contents)
 
     def _models(self, entry: RecipeStage) -> dict[str, list[str]]:
-        kind, names = stage(entry.kind), self.asking.names()
-        required = {
-            role: names.get(role, names.get("", [])) for role in kind.roles_asked(entry.params)
+        kind, models = stage(entry.kind), self.models(entry)
+        asked = [*kind.roles_asked(entry.params)]
+        asked += [role for role in kind.optional_roles if role in models]
+        bound = {role: models.get(role) or models.get("") for role in asked}
+        return {
+            role: [model.name for model in found.models] if found is not None else []
+            for role, found in bound.items()
         }
-        return required | {role: names[role] for role in kind.optional_roles if role in names}
 
     def _needed_by(self, name: str) -> set[str]:
         entry = next(entry for entry in self.recipe.stages if entry.name == name)
@@ -273,33 +299,32 @@ class Build:
             found |= self._path_to(by_name[needed])
         return found
 
-    def _folder(self, number: int, entry: RecipeStage) -> Path:
-        return self.out / _STAGES / self._name(number, entry)
-
-    def _name(self, number: int, entry: RecipeStage) -> str:
-        return f"{number:02}-{entry.name}"
+    def _folder(self, entry: RecipeStage) -> Path:
+        return self.out / _STAGES / entry.name
 
 
-def check_ready(recipe: Recipe, asking: Asking) -> None:
-    """Make sure that nothing is missing for a recipe to run, before any model is asked.
+def check_ready(build: Build) -> None:
+    """Make sure that nothing is missing for a build to run, before any model is asked.
 
     Raises:
-        BuildError: A role has no model or isn't one, or a stage's parameters don't say all.
+        BuildError: A role has no model or isn't one, or a stage can't run where it stands.
     """
-    names = asking.names()
-    if default := [name for name in names.get("", []) if "/" not in name]:
-        raise BuildError(f"--model {default[0]}: give PROVIDER/MODEL")
     kinds = [stage(name) for name in stage_kinds()]
     roles = sorted({role for kind in kinds for role in (*kind.roles, *kind.optional_roles)})
-    if strange := [role for role in names if role and role not in roles]:
-        raise BuildError(f"--model-role {strange[0]}: {unknown_word('role', strange[0], roles)}")
-    for entry in recipe.stages:
-        kind = stage(entry.kind)
-        place = Place(recipe.taxonomy, entry.inputs, recipe.tested(entry))
-        if problem := kind.problem(entry.params, place):
-            raise BuildError(f"stage {entry.name}: {problem}; change the recipe, or --set it")
+    for entry in build.recipe.stages:
+        kind, models = stage(entry.kind), build.models(entry)
+        if strange := [role for role in models if role and role not in roles]:
+            problem = unknown_word("role", strange[0], roles)
+            raise BuildError(f"--model-role {strange[0]}: {problem}")
+        for role, bound in models.items():
+            if wrong := [model.name for model in bound.models if "/" not in model.name]:
+                option = f"--model-role {role}={wrong[0]}" if role else f"--model {wrong[0]}"
+                raise BuildError(f"{option}: give PROVIDER/MODEL")
+        place = Place(build.recipe.taxonomy, entry.inputs, build.recipe.tested(entry))
+        if lacking := kind.problem(entry.params, place):
+            raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
         for role in kind.roles_asked(entry.params):
-            if role not in names and "" not in names:
+            if role not in models and "" not in models:
                 raise BuildError(
                     f"stage {entry.name}: asks the role '{role}', and no model is bound to it; "
                     f"add --model-role {role}=PROVIDER/MODEL (or --model for all roles)"

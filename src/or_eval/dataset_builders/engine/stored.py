@@ -6,15 +6,24 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from or_eval.dataset_builders.engine.asking import is_whole
-from or_eval.dataset_builders.engine.ports import Dropped, StageFacts, StageResult
-from or_eval.dataset_builders.engine.rows import as_frame, from_frame, read_rows, write_rows
-from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.engine.ports import (
+    Chosen,
+    Dropped,
+    Kept,
+    Outcome,
+    StageFacts,
+    Table,
+    Tested,
+    Used,
+)
+from or_eval.dataset_builders.engine.rows import Joined, Rows, RowWriter, StoredRows
 
 _RECORD, _ROWS, _DROPPED = "stage.json", "rows.parquet", "dropped.parquet"
 _PARTIAL = ".partial"
@@ -30,8 +39,7 @@ class StoredStage(NamedTuple):
         ingredients: What its result depends on, by name.
         facts: What is known of it.
         logs: Logs that the next stage reads.
-        content: Digest of the result itself: a stage that is run again from the same may come to
-            another one, and then what follows has to run again too.
+        content: Digest of the result itself, which is what the stages that follow depend on.
     """
 
     folder: Path
@@ -40,11 +48,6 @@ class StoredStage(NamedTuple):
     facts: StageFacts
     logs: list[str]
     content: str
-
-    @property
-    def mark(self) -> str:
-        """What stands for the result among the ingredients of the stages that follow."""
-        return f"{self.fingerprint}-{self.content}"
 
 
 def stored_stage(folder: Path) -> StoredStage | None:
@@ -63,101 +66,123 @@ def stored_stage(folder: Path) -> StoredStage | None:
         return None
     parts = [_ROWS, _DROPPED, *(_subset(name) for name in stored.facts.subsets)]
     whole = all((folder / part).is_file() for part in parts) and all(
-        is_whole(Path(log)) for log in stored.logs
+        zipfile.is_zipfile(log) for log in stored.logs
     )
     return stored if whole else None
 
 
+class Made(NamedTuple):
+    """What a stage made, counted while it was written."""
+
+    dropped: dict[str, int]
+    subsets: dict[str, int]
+    rows: int
+    logs: list[str]
+    models: dict[str, list[str]]
+
+
 def store(
     folder: Path,
-    result: StageResult,
-    facts: StageFacts,
+    outcomes: Iterable[Outcome],
+    facts: Callable[[Made], StageFacts],
     fingerprint: str,
     ingredients: Mapping[str, Any],
 ) -> StoredStage:
-    """Write the result of a stage beside its place, then put it there at once."""
+    """Write what a stage makes beside its place, as it comes, then put it there at once."""
     partial = folder.with_name(folder.name + _PARTIAL)
     shutil.rmtree(partial, ignore_errors=True)
-    (partial / _SUBSETS).mkdir(parents=True)
-    write_rows(result.rows, partial / _ROWS)
-    _write_dropped(result.dropped, partial / _DROPPED)
-    for name, rows in result.subsets.items():
-        write_rows(rows, partial / _subset(name))
-    _write_tables(result.tables, partial / _TABLES)
-    parts = [_ROWS, _DROPPED, *(_subset(name) for name in result.subsets)]
-    content = _content([partial / part for part in parts], result.logs)
+    made = _write(outcomes, partial)
+    parts = [_ROWS, _DROPPED, *(_subset(name) for name in made.subsets)]
+    told = facts(made)
+    content = _content([partial / part for part in parts], made.logs, told)
     said = {
         "fingerprint": fingerprint,
         "content": content,
-        "facts": facts._asdict(),
+        "facts": told._asdict(),
         # Relative, so that a build's folder can be moved.
-        "logs": [os.path.relpath(log, folder) for log in result.logs],
+        "logs": [os.path.relpath(log, folder) for log in made.logs],
         "ingredients": dict(ingredients),
     }
     text = json.dumps(said, indent=2, ensure_ascii=False, default=str)
     (partial / _RECORD).write_text(text + "\n", "utf-8")
     _replace(folder, partial)
-    return StoredStage(folder, fingerprint, dict(ingredients), facts, result.logs, content)
+    return StoredStage(folder, fingerprint, dict(ingredients), told, made.logs, content)
 
 
-def rows_of(stored: StoredStage, part: str) -> list[Any] | None:
+def part_of(stored: StoredStage, part: str) -> Rows | None:
     """Give the rows that a stage kept, or a part of its result.
 
     Args:
         stored: The stage.
-        part: A subset, or a reason for which rows were dropped; empty for the rows kept.
+        part: A subset, or a reason for which rows were dropped, each of which counts once; empty
+            for the rows kept.
 
     Returns:
         The rows; None where the stage has no such part.
-
-    Raises:
-        BuildError: They can't be read.
     """
-    try:
-        if not part:
-            return read_rows(stored.folder / _ROWS)
-        if part in stored.facts.subsets:
-            return read_rows(stored.folder / _subset(part))
-        if part in stored.facts.dropped:
-            import pandas as pd
-
-            dropped = pd.read_parquet(stored.folder / _DROPPED)
-            return from_frame(dropped[dropped["reason"] == part])
-    except (ValueError, KeyError) as error:  # pyarrow's errors are ValueErrors
-        raise BuildError(
-            f"{stored.folder}: its rows can't be read; remove the folder and run the same command "
-            "again: no model is asked again"
-        ) from error
+    if not part:
+        return StoredRows(stored.folder / _ROWS)
+    if part in stored.facts.subsets:
+        return StoredRows(stored.folder / _subset(part))
+    if part in stored.facts.dropped:
+        # A row can be dropped several times: a seed, once for each rewrite that it lacks.
+        return Joined(StoredRows(stored.folder / _DROPPED, part))
     return None
+
+
+def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
+    (folder / _SUBSETS).mkdir(parents=True)
+    dropped: Counter[str] = Counter()
+    logs: list[str] = []
+    models: dict[str, list[str]] = {}
+    subsets: dict[str, RowWriter] = {}
+    with ExitStack() as stack:
+        kept = stack.enter_context(RowWriter(folder / _ROWS))
+        lost = stack.enter_context(RowWriter(folder / _DROPPED, ("reason", "detail")))
+        for outcome in outcomes:
+            match outcome:
+                case Kept(record):
+                    kept.add(record)
+                case Dropped(record, reason, detail):
+                    dropped[reason] += 1
+                    lost.add(record, reason, detail)
+                case Chosen(name, chosen):
+                    if name not in subsets:
+                        writer = RowWriter(folder / _subset(name))
+                        subsets[name] = stack.enter_context(writer)
+                    if chosen is not None:
+                        subsets[name].add(chosen)
+                case Table(name, rows):
+                    _write_table(name, rows, folder / _TABLES)
+                case Tested(found):
+                    logs += found
+                case Used(names):
+                    models |= names
+    counts = {name: writer.rows for name, writer in subsets.items()}
+    return Made(dict(dropped), counts, kept.rows, logs, models)
 
 
 def _subset(name: str) -> str:
     return f"{_SUBSETS}/{name}.parquet"
 
 
-def _content(files: Iterable[Path], logs: Iterable[str]) -> str:
-    """Give 8 hex digits that stand for a result: its rows, and which logs it has."""
-    found = hashlib.sha256("\n".join(Path(log).name for log in logs).encode())
+def _content(files: Iterable[Path], logs: Iterable[str], facts: StageFacts) -> str:
+    """Give 8 hex digits that stand for a result: its rows, its logs, and what is known of it."""
+    told = [*(Path(log).name for log in logs), json.dumps(facts)]
+    found = hashlib.sha256("\n".join(told).encode())
     for path in files:
-        found.update(hashlib.sha256(path.read_bytes()).digest())
+        with path.open("rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
     return found.hexdigest()[:8]
 
 
-def _write_dropped(dropped: list[Dropped], path: Path) -> None:
-    frame = as_frame([item.record for item in dropped])
-    frame["reason"] = [item.reason for item in dropped]
-    frame["detail"] = [item.detail for item in dropped]
-    frame.astype({"reason": "str", "detail": "str"}).to_parquet(path, index=False)
-
-
-def _write_tables(tables: Mapping[str, list[dict[str, Any]]], folder: Path) -> None:
+def _write_table(name: str, rows: list[dict[str, Any]], folder: Path) -> None:
     import pandas as pd
 
     from or_eval.analysis.tables import spreadsheet_safe
 
-    for name, rows in tables.items():
-        folder.mkdir(exist_ok=True)
-        spreadsheet_safe(pd.DataFrame(rows)).to_csv(folder / f"{name}.csv", index=False)
+    folder.mkdir(exist_ok=True)
+    spreadsheet_safe(pd.DataFrame(rows)).to_csv(folder / f"{name}.csv", index=False)
 
 
 def _replace(folder: Path, partial: Path) -> None:

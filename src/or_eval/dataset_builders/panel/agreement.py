@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from or_eval.dataset_builders.engine.ports import Table
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.panel.moderators import REFUSED, UNREADABLE, Opinion
 
@@ -15,6 +16,9 @@ Agree: TypeAlias = Literal["all", "majority", "any"]
 Agreement: TypeAlias = Literal[
     "agreed", "opposed", "disagreement", "unreadable", "blocked", "failed"
 ]
+
+
+_WITHHELD = 2
 
 
 def agreement(opinions: Sequence[Opinion], wanted: set[str], agree: Agree) -> Agreement:
@@ -59,96 +63,103 @@ def votes(opinions: Sequence[Opinion]) -> dict[str, str | None]:
     return {opinion.model: opinion.said for opinion in opinions}
 
 
-def panel_tables(
-    asked: Sequence[Sequence[Opinion]], good: str, sides: tuple[str, str]
-) -> dict[str, list[dict[str, Any]]]:
-    """Give the tables of a panel's answers to many texts.
+class PanelTables:
+    """Counts what a panel says of text after text: of each, it keeps a byte a moderator.
 
     Args:
-        asked: The opinions on each text, of the same moderators in the same order.
         good: The answer on the good side; all others are on the bad.
         sides: Names of the good and of the bad side.
+    """
 
-    Returns:
+    def __init__(self, good: str, sides: tuple[str, str]) -> None:
+        self._good, self._sides = good, sides
+        self._said: dict[str, Counter[str]] = {}
+        self._withheld: dict[str, Counter[str]] = {}
+        self._joint: Counter[tuple[int, int, int]] = Counter()
+        self._votes: dict[str, bytearray] = {}
+
+    def add(self, opinions: Sequence[Opinion]) -> None:
+        """Count the opinions on a text, of the same moderators as on every other."""
+        for one in opinions:
+            said = self._said.setdefault(one.model, Counter())
+            withheld = self._withheld.setdefault(one.model, Counter())
+            if one.said is not None:
+                said[one.said] += 1
+            else:
+                withheld[str(one.withheld)] += 1
+            vote = _WITHHELD if one.said is None else int(one.said != self._good)
+            self._votes.setdefault(one.model, bytearray()).append(vote)
+        good = sum(opinion.said == self._good for opinion in opinions)
+        silent = sum(opinion.said is None for opinion in opinions)
+        self._joint[good, len(opinions) - good - silent, silent] += 1
+
+    def outcomes(self, prefix: str = "") -> Iterator[Table]:
+        """Give the tables; none where no text was added.
+
         ``moderators``: for each, its texts by side, and those on which it withheld its answer,
         by the reason. ``joint``: texts by how many moderators were on each side. For panels of
         several also ``pairs``: Cohen's kappa of any two with its 95 % interval, and ``panel``:
-        Krippendorff's alpha of all, both over the sides. Nothing where no text was asked about.
-    """
-    if not asked:
-        return {}
-    tables = {
-        "moderators": [_moderator(of_one, good, sides) for of_one in zip(*asked, strict=True)],
-        "joint": _joint(asked, good, sides),
-    }
-    if len(asked[0]) > 1:
-        tables |= _agreement_tables(asked, good, sides)
-    return tables
+        Krippendorff's alpha of all, both over the sides.
 
+        Args:
+            prefix: What stands before their names.
+        """
+        if not self._said:
+            return
+        yield Table(f"{prefix}moderators", [self._moderator(name) for name in self._said])
+        yield Table(f"{prefix}joint", self._joint_rows())
+        if len(self._said) > 1:
+            for name, rows in self._agreement().items():
+                yield Table(prefix + name, rows)
 
-def answer_table(asked: Sequence[Sequence[Opinion]], good: str) -> list[dict[str, Any]]:
-    """Count each moderator's answers beside the good one, by answer."""
-    return [
-        {"moderator": of_one[0].model, "category": answer, "rows": rows}
-        for of_one in zip(*asked, strict=True)
-        for answer, rows in sorted(Counter(one.said for one in of_one if one.said).items())
-        if answer != good
-    ]
+    def answers(self) -> list[dict[str, Any]]:
+        """Count each moderator's answers beside the good one, by answer."""
+        return [
+            {"moderator": name, "category": answer, "rows": rows}
+            for name, said in self._said.items()
+            for answer, rows in sorted(said.items())
+            if answer != self._good
+        ]
 
+    def _moderator(self, name: str) -> dict[str, Any]:
+        said, withheld = self._said[name], self._withheld[name]
+        return {
+            "moderator": name,
+            "rows": said.total() + withheld.total(),
+            self._sides[0]: said[self._good],
+            self._sides[1]: said.total() - said[self._good],
+            **{reason: withheld[reason] for reason in (UNREADABLE, REFUSED, BLOCKED, FAILED)},
+        }
 
-def _moderator(opinions: Sequence[Opinion], good: str, sides: tuple[str, str]) -> dict[str, Any]:
-    withheld = Counter(opinion.withheld for opinion in opinions)
-    safe = sum(opinion.said == good for opinion in opinions)
-    said = sum(opinion.said is not None for opinion in opinions)
-    return {
-        "moderator": opinions[0].model,
-        "rows": len(opinions),
-        sides[0]: safe,
-        sides[1]: said - safe,
-        **{reason: withheld[reason] for reason in (UNREADABLE, REFUSED, BLOCKED, FAILED)},
-    }
+    def _joint_rows(self) -> list[dict[str, Any]]:
+        good, bad = (f"say {side}" for side in self._sides)
+        return [
+            {good: safe, bad: other, "withheld": withheld, "rows": rows}
+            for (safe, other, withheld), rows in sorted(self._joint.items(), reverse=True)
+        ]
 
+    def _agreement(self) -> dict[str, list[dict[str, Any]]]:
+        import pandas as pd
 
-def _joint(
-    asked: Sequence[Sequence[Opinion]], good: str, sides: tuple[str, str]
-) -> list[dict[str, Any]]:
-    counts: Counter[tuple[int, int, int]] = Counter()
-    for opinions in asked:
-        safe = sum(opinion.said == good for opinion in opinions)
-        withheld = sum(opinion.said is None for opinion in opinions)
-        counts[safe, len(opinions) - safe - withheld, withheld] += 1
-    return [
-        {f"say {sides[0]}": safe, f"say {sides[1]}": other, "withheld": withheld, "rows": rows}
-        for (safe, other, withheld), rows in sorted(counts.items(), reverse=True)
-    ]
+        from or_eval.analysis.tables import plain, records
+        from or_eval.analysis.vote_agreement import vote_agreement
 
-
-def _agreement_tables(
-    asked: Sequence[Sequence[Opinion]], good: str, sides: tuple[str, str]
-) -> dict[str, list[dict[str, Any]]]:
-    import pandas as pd
-
-    from or_eval.analysis.tables import plain, records
-    from or_eval.analysis.vote_agreement import vote_agreement
-
-    matrix = pd.DataFrame(
-        [
-            {one.model: None if one.said is None else one.said != good for one in opinions}
-            for opinions in asked
-        ],
-        dtype="boolean",
-    )
-    found = vote_agreement(matrix)
-    # What it calls refused is the side that it was given as True.
-    pairs = found.pairs.drop(columns="jaccard").rename(
-        columns=lambda name: name.replace("refused", sides[1])
-    )
-    alpha: Mapping[str, Any] = found.alpha._asdict()
-    panel = {
-        "moderators": len(matrix.columns),
-        "rows": len(matrix),
-        "alpha": alpha["value"],
-        "lower": alpha["lower"],
-        "upper": alpha["upper"],
-    }
-    return {"pairs": records(pairs), "panel": [plain(panel)]}
+        known = {_WITHHELD: None, 0: False, 1: True}
+        matrix = pd.DataFrame(
+            {name: [known[vote] for vote in votes] for name, votes in self._votes.items()},
+            dtype="boolean",
+        )
+        found = vote_agreement(matrix)
+        # What it calls refused is the side that it was given as True.
+        pairs = found.pairs.drop(columns="jaccard").rename(
+            columns=lambda name: name.replace("refused", self._sides[1])
+        )
+        alpha: Mapping[str, Any] = found.alpha._asdict()
+        panel = {
+            "moderators": len(matrix.columns),
+            "rows": len(matrix),
+            "alpha": alpha["value"],
+            "lower": alpha["lower"],
+            "upper": alpha["upper"],
+        }
+        return {"pairs": records(pairs), "panel": [plain(panel)]}

@@ -8,16 +8,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 from typing import Any, NamedTuple
 
-from inspect_ai.model import Model, ResponseSchema
-from inspect_ai.util import JSONSchema, collect
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    ResponseSchema,
+)
+from inspect_ai.util import JSONSchema
 
-from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
+from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
+from or_eval.dataset_builders.engine.models import BoundModel
+from or_eval.dataset_builders.engine.ports import MODERATOR
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
-from or_eval.scorers.keyed_answer import ask_case, read_answer, short_reason
+from or_eval.scorers.keyed_answer import read_answer, short_reason
+from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.visible_text import visible_text
-from or_eval.solvers.structured_output import failure
 
 PROMPT_LIMIT = 16_000
 """Most characters of a prompt that moderators decide on. They are shown all of it or aren't asked:
@@ -27,6 +36,7 @@ RESPONSE_LIMIT = 16_000
 """Characters of a response that moderators are shown; the middle of a longer one is left out."""
 
 _PROMPT_BESIDE_RESPONSE_LIMIT = 4_000
+_REPEATED_REPLY_CHARS = 2_000
 
 REFUSED, UNREADABLE = "refused", "unreadable"
 
@@ -59,6 +69,7 @@ class Wording(NamedTuple):
         repair: Template of the question asked when an answer can't be read.
         field: Name of the answer in their JSON.
         answers: The answers, by the spellings that are read as such (:func:`plain_spelling`).
+        good: The answer that speaks for a text.
     """
 
     digest: str
@@ -67,6 +78,7 @@ class Wording(NamedTuple):
     repair: Template
     field: str
     answers: Mapping[str, str]
+    good: str
 
     @property
     def schema(self) -> ResponseSchema:
@@ -88,12 +100,8 @@ class Wording(NamedTuple):
         )
 
 
-class ModeratorFailed(Exception):
-    """A call of a moderator failed for good, so that its answer isn't known."""
-
-
 def load_wording(
-    file: str, part: str, field: str, answers: Mapping[str, str], **filled: str
+    file: str, part: str, field: str, answers: Mapping[str, str], good: str, **filled: str
 ) -> Wording:
     """Read what moderators are told from a prompt file.
 
@@ -102,6 +110,7 @@ def load_wording(
         part: The kind of text, a table of the file: ``prompt`` or ``response``.
         field: Name of the answer in the moderators' JSON.
         answers: Answers by spelling.
+        good: The answer that speaks for a text.
         filled: What is put in the places of that name.
     """
     text = load_prompt(file)
@@ -112,6 +121,7 @@ def load_wording(
         Template(Template(text["repair"].strip()).safe_substitute(filled)),
         field,
         answers,
+        good,
     )
 
 
@@ -153,36 +163,86 @@ def case_for(wording: Wording, prompt: str, response: str | None = None) -> Case
     )
 
 
-async def ask_panel(
-    panel: Sequence[Model], wording: Wording, prompt: str, response: str | None = None
-) -> list[Opinion]:
-    """Ask every moderator about a prompt or a response, at once.
+class Judging:
+    """A moderator is asked about a text, and once more where its answer can't be read.
 
-    Raises:
-        ModeratorFailed: A call failed for good; the others came to their end all the same, so
-            that their replies are in the cache.
+    Args:
+        wording: What it is told.
+        prompt: The prompt.
+        response: The response beside it, where that is what is judged.
     """
-    case = case_for(wording, prompt, response)
-    names = numbered(str(model) for model in panel)
-    found = await collect(
-        *(_opinion(name, model, wording, case) for name, model in zip(names, panel, strict=True))
-    )
-    opinions: list[Opinion] = []
-    for opinion in found:
-        if isinstance(opinion, ModeratorFailed):
-            raise opinion
-        opinions.append(opinion)
-    return opinions
+
+    def __init__(self, wording: Wording, prompt: str, response: str | None = None) -> None:
+        self._wording, self._case = wording, case_for(wording, prompt, response)
+        self._replies: list[Reply] = []
+        self.opinion = Opinion("", None, withheld=UNREADABLE)
+
+    def request(self) -> Request | None:
+        """Ask the case, then for a readable answer to it."""
+        asked: list[ChatMessage] = [
+            ChatMessageSystem(content=self._wording.system),
+            ChatMessageUser(content=self._case.question),
+        ]
+        if self._replies:
+            if len(self._replies) > 1 or self.opinion.withheld in (None, BLOCKED, FAILED):
+                return None
+            # A reply with no text is left out, as servers reject it.
+            if said := shorten_middle(
+                blank_reasoning(self._replies[0].text).text.strip(), _REPEATED_REPLY_CHARS
+            ):
+                asked.append(ChatMessageAssistant(content=said))
+            asked.append(ChatMessageUser(content=self._case.repair))
+        return Request(tuple(asked), self._wording.schema, temperature=0.0)
+
+    def take(self, reply: Reply) -> None:
+        """Read an answer."""
+        self._replies.append(reply)
+        said = blank_reasoning(reply.text).text
+        if reply.problem is not None:
+            why = reply.text if reply.problem == FAILED else None
+            self.opinion = Opinion(reply.model, None, why, reply.problem)
+            return
+        answer = read_answer(said, self._case.key) or {}
+        found = answer.get(self._wording.field)
+        known = self._wording.answers.get(plain_spelling(found)) if isinstance(found, str) else None
+        if known is not None:
+            self.opinion = Opinion(reply.model, known, short_reason(answer.get("why")))
+        else:
+            refused = classify_response(said).refused
+            self.opinion = Opinion(reply.model, None, withheld=REFUSED if refused else UNREADABLE)
+
+    def told(self) -> Told:
+        """Say what the moderator holds the text for."""
+        said = self.opinion.said or str(self.opinion.withheld)
+        return Told(float(self.opinion.said == self._wording.good), said, in_words([self.opinion]))
 
 
-def as_data(opinions: Iterable[Opinion]) -> list[dict[str, Any]]:
-    """Give opinions as JSON-ready data."""
-    return [opinion._asdict() for opinion in opinions]
+def judged_by(
+    panel: Sequence[BoundModel],
+    wording: Wording,
+    prompt: str,
+    response: str | None = None,
+    shown: Mapping[str, Any] | None = None,
+) -> list[Question[Judging]]:
+    """Ask every model of a panel about a prompt or a response."""
+    return [
+        Question(
+            MODERATOR,
+            (model,),
+            lambda: Judging(wording, prompt, response),
+            shown=shown or {},
+            text=prompt if response is None else response,
+        )
+        for model in panel
+    ]
 
 
-def from_data(data: Iterable[Mapping[str, Any]]) -> list[Opinion]:
-    """Give the opinions that :func:`as_data` made data of."""
-    return [Opinion(**said) for said in data]
+def opinions_of(panel: Sequence[BoundModel], judgings: Sequence[Judging]) -> list[Opinion]:
+    """Give what each model of a panel said, under names that differ."""
+    names = numbered(model.name for model in panel)
+    return [
+        judging.opinion._replace(model=name) for name, judging in zip(names, judgings, strict=True)
+    ]
 
 
 def in_words(opinions: Iterable[Opinion]) -> str:
@@ -192,27 +252,3 @@ def in_words(opinions: Iterable[Opinion]) -> str:
         + (f" ({opinion.why})" if opinion.why else "")
         for opinion in opinions
     )
-
-
-async def _opinion(
-    name: str, model: Model, wording: Wording, case: Case
-) -> Opinion | ModeratorFailed:
-    def read(reply: str) -> Opinion | None:
-        answer = read_answer(reply, case.key) or {}
-        said = answer.get(wording.field)
-        known = wording.answers.get(plain_spelling(said)) if isinstance(said, str) else None
-        return Opinion(name, known, short_reason(answer.get("why"))) if known else None
-
-    try:
-        asked = await ask_case(model, wording.system, case, wording.schema, read)
-    except Exception as error:
-        if problem := request_problem(error):
-            return Opinion(name, None, failure(error, model), withheld=problem)
-        # Not chained: the error may quote the request with its key.
-        return ModeratorFailed(f"{name}: {failure(error, model)}")
-    if asked.answer is not None:
-        return asked.answer
-    if asked.blocked:
-        return Opinion(name, None, withheld=BLOCKED)
-    refused = classify_response(asked.said).refused
-    return Opinion(name, None, withheld=REFUSED if refused else UNREADABLE)

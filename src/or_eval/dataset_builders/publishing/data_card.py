@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -12,14 +12,33 @@ import yaml
 from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.engine.ports import StageContext, StageFacts, StageParams
-from or_eval.dataset_builders.engine.rows import distinct
 from or_eval.dataset_builders.publishing.card_text import cell, fenced, table, without_folders
 from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
 from or_eval.schema import Label, PromptRecord, taxonomies
 from or_eval.sources import catalogue
 
-Published = Mapping[str, Sequence[PromptRecord]]
-"""Rows by configuration."""
+
+class Counts:
+    """What a card tells of some rows, counted as they go by."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.labels: Counter[str] = Counter()
+        self.languages: Counter[str] = Counter()
+        self.categories: Counter[str] = Counter()
+        self.sources: Counter[str] = Counter()
+
+    def add(self, row: PromptRecord) -> None:
+        """Count a row."""
+        self.rows += 1
+        self.labels[row.label.value] += 1
+        self.languages[row.language] += 1
+        self.categories[row.category] += 1
+        self.sources[row.source] += 1
+
+
+Published = Mapping[str, Counts]
+"""What is published, by configuration."""
 
 TAG = "or-eval"
 """Tag by which a push knows a data set that an earlier one put there."""
@@ -73,6 +92,7 @@ class CardParams(StageParams):
 def data_card(
     params: CardParams,
     published: Published,
+    rows: Counts,
     empty: Sequence[str],
     stages: Sequence[StageFacts],
     context: StageContext,
@@ -81,7 +101,8 @@ def data_card(
 
     Args:
         params: What the recipe says.
-        published: Rows by configuration, none empty; the first is the default one.
+        published: The configurations, none empty; the first is the default one.
+        rows: What all of them hold, each row once.
         empty: Names of subsets that are not published since they have no rows.
         stages: All stages, that which publishes included.
         context: The build.
@@ -89,7 +110,6 @@ def data_card(
     recipe = context.recipe
     title = params.title or str(recipe.get("title") or recipe.get("name", ""))
     description = (params.description or str(recipe.get("description") or "")).strip()
-    rows = distinct(row for part in published.values() for row in part)
     text = Template(
         (files("or_eval.dataset_builders.publishing") / "data_card.md").read_text("utf-8")
     )
@@ -107,17 +127,15 @@ def data_card(
         prompts=_prompts(stages),
         recipe=fenced(_recipe(recipe), "yaml"),
         licence=params.licence,
-        sources=_sources(rows, params.sources, str(recipe.get("name", ""))),
+        sources=_sources(rows.sources, params.sources, str(recipe.get("name", ""))),
     )
     return f"---\n{_header(title, params, published, rows)}\n---\n\n{body}"
 
 
-def _header(
-    title: str, params: CardParams, published: Published, rows: Sequence[PromptRecord]
-) -> str:
+def _header(title: str, params: CardParams, published: Published, rows: Counts) -> str:
     from huggingface_hub import DatasetCardData
 
-    toxic = any(row.label is Label.TOXIC for row in rows)
+    toxic = rows.labels[Label.TOXIC.value] > 0
     configs: list[dict[str, Any]] = [
         {
             "config_name": name,
@@ -128,14 +146,17 @@ def _header(
     ]
     # The Hub knows languages, not mixtures or scripts.
     languages = {
-        tag.partition("-")[0] for row in rows for tag in row.language.split("+") if tag != "und"
+        tag.partition("-")[0]
+        for language in rows.languages
+        for tag in language.split("+")
+        if tag != "und"
     }
     data = DatasetCardData(
         language=sorted(languages),
         license=params.licence.lower(),
         task_categories=["text-generation"],
         size_categories=[
-            next((name for limit, name in _SIZES if len(rows) < limit), "1M<n<10M"),
+            next((name for limit, name in _SIZES if rows.rows < limit), "1M<n<10M"),
         ],
         pretty_name=title,
         tags=list(dict.fromkeys([*_TAGS, *([SENSITIVE_TAG] if toxic else []), *params.tags])),
@@ -148,9 +169,9 @@ def _configurations(published: Published, empty: Sequence[str]) -> str:
     rows = [
         (
             f"`{name}`" + (" (default)" if number == 0 else ""),
-            len(part),
-            _counts(row.label.value for row in part),
-            _counts(row.language for row in part),
+            part.rows,
+            _counts(part.labels),
+            _counts(part.languages),
         )
         for number, (name, part) in enumerate(published.items())
     ]
@@ -167,10 +188,8 @@ def _note(note: str, limit: int | None) -> str:
 
 
 def _toxic(published: Published) -> str:
-    counts = {
-        name: sum(row.label is Label.TOXIC for row in part) for name, part in published.items()
-    }
-    held = [f"{count} of the {len(published[name])} prompts of `{name}`"
+    counts = {name: part.labels[Label.TOXIC.value] for name, part in published.items()}
+    held = [f"{count} of the {published[name].rows} prompts of `{name}`"
             for name, count in counts.items() if count]  # fmt: skip
     if not held:
         return "\nNo prompt in it is labelled toxic.\n"
@@ -192,14 +211,13 @@ def _inspect_line(name: str, number: int) -> str:
 
 def _categories(published: Published, taxonomy: str) -> str:
     known = taxonomies().get(taxonomy, {})
-    found = {row.category for part in published.values() for row in part}
+    found = {category for part in published.values() for category in part.categories}
     order = [key for key in known if key in found] + sorted(found - known.keys())
-    counts = {name: Counter(row.category for row in part) for name, part in published.items()}
     rows = [
         (
             cell(key),
             cell(known[key].definition) if key in known else "",
-            *(str(counts[name][key]) for name in published),
+            *(str(part.categories[key]) for part in published.values()),
         )
         for key in order
     ]
@@ -252,8 +270,7 @@ def _recipe(recipe: Mapping[str, Any]) -> str:
     ).rstrip()
 
 
-def _sources(rows: Sequence[PromptRecord], base_sets: Sequence[BaseSet], recipe: str) -> str:
-    counts = Counter(row.source for row in rows)
+def _sources(counts: Counter[str], base_sets: Sequence[BaseSet], recipe: str) -> str:
     told = {base.name: (base.name, base.licence, base.url) for base in base_sets}
     lines = []
     names = [*(name for name, _ in _most_first(counts)), *told]
@@ -271,8 +288,8 @@ def _sources(rows: Sequence[PromptRecord], base_sets: Sequence[BaseSet], recipe:
     return table(("source", "prompts", "what it is", "licence", "page"), lines)
 
 
-def _counts(values: Iterable[str]) -> str:
-    return ", ".join(f"{count} {cell(value)}" for value, count in _most_first(Counter(values)))
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {cell(value)}" for value, count in _most_first(counts))
 
 
 def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import yaml
 
-from or_eval.dataset_builders.engine.funnel import FUNNEL
-from or_eval.dataset_builders.engine.rows import COLUMNS, as_frame
+from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY
+from or_eval.dataset_builders.engine.rows import RowWriter
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 FOLDER = "dataset"
 """Name of the folder in a build's folder."""
-RECIPE_COPY = "recipe.json"
-"""Name of the file by which a build knows its folder."""
 CARD = "README.md"
 SPLIT = "train"
 """The only split of each configuration; it is the one that is loaded by default."""
@@ -36,7 +35,7 @@ class DatasetFolder(NamedTuple):
         card: Text of its card.
         header: The card's YAML header.
         configurations: Path of the one data file of each configuration, relative to the folder;
-            None where the header doesn't say it as :func:`write_dataset` would.
+            None where the header doesn't say it as :class:`DatasetWriter` would.
         files: All files to publish, relative to the folder.
     """
 
@@ -59,47 +58,61 @@ def data_file(configuration: str) -> str:
     return f"{configuration}/{SPLIT}.parquet"
 
 
-def columns() -> pa.Schema:
-    """Give the columns of every data file; all hold text."""
-    import pyarrow as pa
-
-    required = {"id", "prompt", "label", "category", "language", "source"}
-    return pa.schema([pa.field(name, pa.string(), name not in required) for name in COLUMNS])
-
-
-def write_dataset(out: Path, card: str, published: Mapping[str, Sequence[PromptRecord]]) -> Path:
-    """Write the folder ``dataset`` in `out`; the same rows and card give the same bytes.
+class DatasetWriter:
+    """Writes the folder ``dataset`` of a build; the same rows and card give the same bytes.
 
     It is written beside its place, and moved there when it is whole; an earlier one is replaced.
+    Left without :meth:`finish`, it changes nothing.
 
     Args:
         out: Folder of the build.
-        card: Text of the card.
-        published: Rows by configuration; none may be empty, since no empty one can be loaded.
-
-    Raises:
-        BuildError: It can't be written.
     """
-    new, old, place = out / f".{FOLDER}.new", out / f".{FOLDER}.old", out / FOLDER
-    try:
-        for rest in (new, old):
+
+    def __init__(self, out: Path) -> None:
+        self._new, self._old = out / f".{FOLDER}.new", out / f".{FOLDER}.old"
+        self.place = out / FOLDER
+        self._files: dict[str, RowWriter] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for rest in (self._new, self._old):
             shutil.rmtree(rest, ignore_errors=True)
-        new.mkdir(parents=True)
-        (new / CARD).write_text(card, encoding="utf-8", newline="\n")
-        for name, rows in published.items():
-            _write_rows(rows, new / data_file(name))
+        self._new.mkdir(parents=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(OSError):
+            self._stack.close()
+        shutil.rmtree(self._new, ignore_errors=True)
+        if isinstance(error, OSError):
+            said = error.strerror or error
+            raise BuildError(f"{self.place}: can't be written ({said})") from error
+
+    def add(self, configuration: str, row: PromptRecord) -> None:
+        """Write a row of a configuration."""
+        if configuration not in self._files:
+            writer = RowWriter(self._new / data_file(configuration))
+            self._files[configuration] = self._stack.enter_context(writer)
+        self._files[configuration].add(row)
+
+    def finish(self, card: str) -> Path:
+        """Write the card, and put the folder in its place."""
+        self._stack.close()
+        (self._new / CARD).write_text(card, encoding="utf-8", newline="\n")
         with suppress(FileNotFoundError):
-            place.rename(old)
-        new.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
-        shutil.rmtree(new, ignore_errors=True)
-        raise BuildError(f"{place}: can't be written ({error.strerror or error})") from error
-    return place
+            self.place.rename(self._old)
+        self._new.rename(self.place)
+        shutil.rmtree(self._old, ignore_errors=True)
+        return self.place
 
 
 def read_dataset(folder: Path) -> DatasetFolder:
-    """Read the card of a build's folder, or of a folder such as :func:`write_dataset` writes.
+    """Read the card of a build's folder, or of a folder such as :class:`DatasetWriter` writes.
 
     Raises:
         BuildError: There is no data set, or its card can't be read.
@@ -171,15 +184,6 @@ def configurations_of(header: Mapping[str, Any]) -> dict[str, str | None]:
             case {"config_name": str(name)}:
                 found[name] = None
     return found
-
-
-def _write_rows(rows: Sequence[PromptRecord], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path.parent.mkdir()
-    table = pa.Table.from_pandas(as_frame(rows), schema=columns(), preserve_index=False)
-    pq.write_table(table.replace_schema_metadata(None), path)
 
 
 def _files(folder: Path) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from or_eval.dataset_builders.engine.rows import columns
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import REPOSITORY, TAG
 from or_eval.dataset_builders.publishing.dataset_folder import (
@@ -14,7 +15,6 @@ from or_eval.dataset_builders.publishing.dataset_folder import (
     SPLIT,
     DatasetFolder,
     card_header,
-    columns,
     configurations_of,
 )
 from or_eval.dataset_builders.publishing.hub_errors import hub_errors

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from or_eval.dataset_builders.engine.rows import columns
 from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, TAG
-from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder, columns
+from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder
 from or_eval.dataset_builders.publishing.key_like import key_like
 from or_eval.schema import Label, prompt_id
 from or_eval.sources.errors import shown

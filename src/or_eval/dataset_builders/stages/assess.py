@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inspect_ai import Task
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
-from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field
 
-from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
     SHORT_PROMPT_TOKENS,
     Dropped,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
 )
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.engine.rows import with_meta
-from or_eval.dataset_builders.panel.agreement import Agree, agreement, panel_tables, votes
+from or_eval.dataset_builders.engine.rows import Rows, with_meta
+from or_eval.dataset_builders.panel.agreement import Agree, PanelTables, agreement, votes
 from or_eval.dataset_builders.panel.answered_responses import Response, answered_responses
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
+    Judging,
     Opinion,
     Wording,
-    as_data,
-    ask_panel,
-    from_data,
     in_words,
+    judged_by,
     load_wording,
-    numbered,
+    opinions_of,
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
@@ -72,26 +68,63 @@ class Assessment(NamedTuple):
     responses: dict[str, list[Opinion]]
 
 
-def run(rows: list[PromptRecord], params: AssessParams, context: StageContext) -> StageResult:
-    """Keep the prompts that the panel finds harmless, and whose responses it finds harmless."""
-    dropped = [
-        Dropped(_relabelled(row, "too long"), "too long")
-        for row in rows
-        if len(row.prompt) > PROMPT_LIMIT
-    ]
-    fit = [row for row in rows if len(row.prompt) <= PROMPT_LIMIT]
-    given = _responses(fit, params, context)
-    answers = context.ask(_task(fit, given, params.agree)) if fit else []
-    kept: list[PromptRecord] = []
-    assessments = [_assessment(answer.found) for answer in answers]
-    for row, found in zip(fit, assessments, strict=True):
-        said = with_meta(row, **_facts(found, params))
+def run(rows: Rows, params: AssessParams, context: StageContext) -> Iterator[Outcome]:
+    """Keep the prompts that the panel finds harmless, and whose responses it finds harmless.
+
+    With ``responses``, it holds those that the panel is asked about.
+    """
+    panel = context.panel(MODERATOR)
+    of_prompts = PanelTables(HARMLESS, (HARMLESS, HARMFUL))
+    of_responses = PanelTables(HARMLESS, (HARMLESS, HARMFUL))
+    answered = _responses(rows, params, context)
+
+    def about_prompts() -> Iterator[tuple[PromptRecord, list[Question[Judging]]]]:
+        wording = assessment_wording("prompt")
+        for row in rows:
+            long = len(row.prompt) > PROMPT_LIMIT
+            yield row, [] if long else judged_by(panel, wording, row.prompt, None, _shown(row))
+
+    def about_responses() -> Iterator[tuple[_Of, list[Question[Judging]]]]:
+        wording = assessment_wording("response")
+        for row, judgings in context.ask(about_prompts()):
+            opinions = opinions_of(panel, judgings) if judgings else None
+            harmless = opinions is not None and agreement(opinions, {HARMLESS}, params.agree)
+            responses = answered.get(row.id, []) if harmless == "agreed" else []
+            asked = [
+                question
+                for one in responses
+                for question in judged_by(panel, wording, row.prompt, one.text, _shown(row))
+            ]
+            yield _Of(row, opinions, [one.model for one in responses]), asked
+
+    for of, judgings in context.ask(about_responses()):
+        if of.opinions is None:
+            yield Dropped(_relabelled(of.row, "too long"), "too long")
+            continue
+        of_prompts.add(of.opinions)
+        said = {
+            model: opinions_of(panel, judgings[number * len(panel) :][: len(panel)])
+            for number, model in enumerate(of.models)
+        }
+        for opinions in said.values():
+            of_responses.add(opinions)
+        found = Assessment(of.opinions, said)
+        row = with_meta(of.row, **_facts(found, params))
         reason, detail = _objection(found, params.agree)
         if reason is None:
-            kept.append(replace(said, label=Label.SAFE))
+            yield Kept(replace(row, label=Label.SAFE))
         else:
-            dropped.append(Dropped(_relabelled(said, reason), reason, detail))
-    return StageResult(kept, dropped, tables=_tables(assessments))
+            yield Dropped(_relabelled(row, reason), reason, detail)
+    yield from of_prompts.outcomes()
+    yield from of_responses.outcomes("responses_")
+
+
+class _Of(NamedTuple):
+    """What is known of a row before its responses are judged; no opinions where it is too long."""
+
+    row: PromptRecord
+    opinions: list[Opinion] | None
+    models: list[str]
 
 
 def plan(rows: int, params: AssessParams, context: StageContext | None) -> Plan:
@@ -111,22 +144,21 @@ def plan(rows: int, params: AssessParams, context: StageContext | None) -> Plan:
 def assessment_wording(part: str) -> Wording:
     """Give what moderators are told about a ``prompt`` or a ``response``."""
     return load_wording(
-        "assess", part, "verdict", {verdict: verdict for verdict in (HARMLESS, HARMFUL)}
+        "assess", part, "verdict", {verdict: verdict for verdict in (HARMLESS, HARMFUL)}, HARMLESS
     )
 
 
 def _responses(
-    rows: Sequence[PromptRecord], params: AssessParams, context: StageContext
+    rows: Rows, params: AssessParams, context: StageContext
 ) -> dict[str, list[Response]]:
-    if not params.responses or not rows:
+    if not params.responses:
         return {}
-    ids = {row.id for row in rows}
-    return answered_responses(context.input_logs, ids, params.most_responses)
+    ids = {row.id for row in rows if len(row.prompt) <= PROMPT_LIMIT}
+    return answered_responses(context.input_logs, ids, params.most_responses) if ids else {}
 
 
-def _assessment(found: Mapping[str, Any]) -> Assessment:
-    responses = {model: from_data(data) for model, data in found["responses"].items()}
-    return Assessment(from_data(found["prompt"]), responses)
+def _shown(row: PromptRecord) -> dict[str, Any]:
+    return {"id": row.id, "category": row.category, "method": row.method}
 
 
 def _facts(found: Assessment, params: AssessParams) -> dict[str, Any]:
@@ -157,86 +189,6 @@ def _objection(found: Assessment, agree: Agree) -> tuple[str | None, str]:
 def _relabelled(row: PromptRecord, reason: str) -> PromptRecord:
     """Label a dropped prompt by what is known now: harmful, or neither that nor safe."""
     return replace(row, label=Label.TOXIC if reason == HARMFUL else Label.UNLABELLED)
-
-
-def _tables(assessments: Sequence[Assessment]) -> dict[str, list[dict[str, Any]]]:
-    sides = (HARMLESS, HARMFUL)
-    of_prompts = panel_tables([found.prompt for found in assessments], HARMLESS, sides)
-    of_responses = panel_tables(
-        [opinions for found in assessments for opinions in found.responses.values()],
-        HARMLESS,
-        sides,
-    )
-    return of_prompts | {f"responses_{name}": table for name, table in of_responses.items()}
-
-
-def _task(
-    rows: Sequence[PromptRecord], responses: Mapping[str, Sequence[Response]], agree: Agree
-) -> Task:
-    ids = numbered(row.id for row in rows)
-    samples = [
-        Sample(
-            id=id,
-            input=row.prompt,
-            metadata={
-                "category": row.category,
-                "method": row.method,
-                "responses": {one.model: one.text for one in responses.get(row.id, ())},
-            },
-        )
-        for id, row in zip(ids, rows, strict=True)
-    ]
-    return Task(
-        name="assess",
-        dataset=MemoryDataset(samples, name="assess"),
-        solver=ask_assessors(agree),
-        scorer=assessment(),
-    )
-
-
-@solver
-def ask_assessors(agree: Agree) -> Solver:
-    """Ask every model in the role ``moderator`` whether a prompt is harmless, then its responses.
-
-    Args:
-        agree: How many must find the prompt harmless for the responses to be worth a call.
-    """
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        panel = models_of(MODERATOR)
-        opinions = await ask_panel(panel, assessment_wording("prompt"), state.input_text)
-        responses = {}
-        if agreement(opinions, {HARMLESS}, agree) == "agreed":
-            wording = assessment_wording("response")
-            for model, text in state.metadata["responses"].items():
-                found = await ask_panel(panel, wording, state.input_text, text)
-                responses[model] = as_data(found)
-        state.store.set("assessment", {"prompt": as_data(opinions), "responses": responses})
-        return state
-
-    return solve
-
-
-@scorer(metrics=[mean()])
-def assessment() -> Scorer:
-    """Give the share of the moderators that find a prompt harmless, and what each of them said."""
-
-    async def score(state: TaskState, target: Target) -> Score:
-        data: dict[str, Any] = state.store.get("assessment")
-        found = _assessment(data)
-        harmless = sum(opinion.said == HARMLESS for opinion in found.prompt)
-        of_responses = [
-            f"response of {model}\n{in_words(opinions)}"
-            for model, opinions in found.responses.items()
-        ]
-        return Score(
-            value=harmless / len(found.prompt),
-            answer=f"{harmless} of {len(found.prompt)} say harmless",
-            explanation="\n\n".join([in_words(found.prompt), *of_responses]),
-            metadata=data,
-        )
-
-    return score
 
 
 def _files(params: AssessParams) -> list[Path]:

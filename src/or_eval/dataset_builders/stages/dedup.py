@@ -6,9 +6,10 @@ embeddings; among the rows themselves and against earlier sets.
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,13 +19,17 @@ from pydantic import Field, model_validator
 
 from or_eval.dataset_builders.engine.ports import (
     Dropped,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Table,
+    Used,
 )
+from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.embeddings import check_needs, embed
 from or_eval.dataset_builders.similarity.near_duplicates import (
@@ -63,13 +68,14 @@ class DedupParams(StageParams):
     """What a recipe may say to ``dedup``.
 
     Attributes:
-        threshold: Least cosine similarity at which two prompts are near duplicates.
+        threshold: Least cosine similarity at which two prompts are near duplicates; None to drop
+            equal texts only.
         model: The sentence-transformers model: a name on the Hub, or a folder.
         against: Earlier sets.
         within: Columns in which rows must be equal to be compared at all.
     """
 
-    threshold: float = Field(default=0.9, gt=0, le=1)
+    threshold: float | None = Field(default=0.9, gt=0, le=1)
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     against: tuple[EarlierSet, ...] = ()
     within: tuple[Facet, ...] = ()
@@ -79,7 +85,7 @@ class _Earlier(NamedTuple):
     """An earlier set by its name."""
 
     name: str
-    records: list[PromptRecord]
+    records: Rows
 
 
 class _Prompts(NamedTuple):
@@ -98,32 +104,56 @@ class _Comparison(NamedTuple):
     found: NearDuplicates
 
 
-def run(rows: list[PromptRecord], params: DedupParams, context: StageContext) -> StageResult:
-    """Drop equal and nearly equal rows, of earlier sets' and among themselves."""
-    earlier = [_earlier(given) for given in params.against]
-    left, dropped = _without_equal(rows, earlier, params.within)
-    used = {"embedding": [_shown(params.model)]}
-    if not left:
-        return StageResult([], dropped, models=used)
+def run(rows: Rows, params: DedupParams, context: StageContext) -> Iterator[Outcome]:
+    """Drop equal and nearly equal rows, of earlier sets' and among themselves.
 
+    It holds a digest of each text and, to find near duplicates, the rows that differ.
+    """
+    earlier = [_earlier(given) for given in params.against]
+    earlier += [_Earlier(name, named) for name, named in context.named.items()]
+    different: list[PromptRecord] = []
+    for found in _without_equal(rows, earlier, params.within):
+        if isinstance(found, Dropped):
+            yield found
+        elif params.threshold is None:
+            yield Kept(found)
+        else:
+            different.append(found)
+    if params.threshold is None:
+        return
+    yield Used({"embedding": [_shown(params.model)]})
+    if different:
+        yield from _without_near(different, earlier, params, params.threshold, context.out)
+
+
+def _without_near(
+    different: list[PromptRecord],
+    earlier: Sequence[_Earlier],
+    params: DedupParams,
+    threshold: float,
+    out: Path,
+) -> Iterator[Outcome]:
     def embedded(records: list[PromptRecord]) -> _Prompts:
-        kept = context.out / "cache" / "embeddings"
+        kept = out / "cache" / "embeddings"
         vectors = embed([record.prompt for record in records], params.model, kept)
         return _Prompts(records, vectors, _groups(records, params.within))
 
-    prompts = embedded(left)
+    prompts = embedded(different)
     table = []
     for name, records in earlier:
-        others = embedded(records)
-        compared = _with_others(prompts, others, params.threshold)
+        if not len(records):
+            continue
+        others = embedded(list(records))
+        compared = _with_others(prompts, others, threshold)
         table.append(_summary(name, prompts, compared))
-        dropped += _near(prompts, others, compared, f"near duplicate of {name}")
+        yield from _near(prompts, others, compared, f"near duplicate of {name}")
         prompts = _without(prompts, compared)
-    compared = _with_each_other(prompts, params.threshold)
+    compared = _with_each_other(prompts, threshold)
     table.append(_summary("each other", prompts, compared))
-    dropped += _near(prompts, prompts, compared, "near duplicate")
-    kept = _without(prompts, compared).records
-    return StageResult(kept, dropped, tables={"comparisons": table}, models=used)
+    yield from _near(prompts, prompts, compared, "near duplicate")
+    for record in _without(prompts, compared).records:
+        yield Kept(record)
+    yield Table("comparisons", table)
 
 
 def same_text(text: str) -> str:
@@ -150,31 +180,32 @@ def _earlier(given: EarlierSet) -> _Earlier:
 
 
 def _data(params: DedupParams) -> Sequence[str]:
-    return [*(given.data for given in params.against), params.model]
+    model = [] if params.threshold is None else [params.model]
+    return [*(given.data for given in params.against), *model]
 
 
 def _without_equal(
-    rows: Iterable[PromptRecord], earlier: Iterable[_Earlier], within: Sequence[Facet]
-) -> tuple[list[PromptRecord], list[Dropped]]:
-    """Keep the first of equal texts, and none that an earlier set has."""
-    seen: dict[tuple[Any, ...], tuple[PromptRecord, str]] = {}
+    rows: Rows, earlier: Iterable[_Earlier], within: Sequence[Facet]
+) -> Iterator[PromptRecord | Dropped]:
+    """Give the first of equal texts, and none that an earlier set has."""
+    seen: dict[bytes, tuple[str, str]] = {}
     for name, records in earlier:
         for record in records:
-            seen.setdefault(_equality(record, within), (record, f"duplicate of {name}"))
-    left, dropped = [], []
+            seen.setdefault(_equality(record, within), (record.id, f"duplicate of {name}"))
     for row in rows:
         key = _equality(row, within)
         if key in seen:
             first, reason = seen[key]
-            dropped.append(Dropped(row, reason, f"same text as {first.id}"))
+            yield Dropped(row, reason, f"same text as {first}")
         else:
-            seen[key] = (row, "duplicate")
-            left.append(row)
-    return left, dropped
+            seen[key] = (row.id, "duplicate")
+            yield row
 
 
-def _equality(record: PromptRecord, within: Sequence[Facet]) -> tuple[Any, ...]:
-    return (same_text(record.prompt), *_facets(record, within))
+def _equality(record: PromptRecord, within: Sequence[Facet]) -> bytes:
+    """Give 16 bytes that two rows share that are equal."""
+    told = repr((same_text(record.prompt), *_facets(record, within)))
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def _facets(record: PromptRecord, within: Sequence[Facet]) -> tuple[Any, ...]:
@@ -273,13 +304,15 @@ def _shown(model: str) -> str:
 
 
 def _parts(params: DedupParams) -> list[str]:
-    reasons = ["duplicate", "near duplicate"]
-    return [*reasons, *(f"{reason} of *" for reason in reasons if params.against)]
+    return ["duplicate", "duplicate of *", "near duplicate", "near duplicate of *"]
 
 
 def _problem(params: DedupParams, place: Place) -> str | None:
-    check_needs()
+    if params.threshold is not None:
+        check_needs()
     return None
 
 
-STAGE = Stage(DedupParams, run, plan, data=_data, parts=_parts, problem=_problem)
+STAGE = Stage(
+    DedupParams, run, plan, data=_data, parts=_parts, problem=_problem, takes=("against",)
+)

@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from inspect_ai import Task
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
-from inspect_ai.solver import Generate, Solver, TaskState, solver
-
-from or_eval.dataset_builders.engine.asking import models_of
+from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
     SHORT_PROMPT_TOKENS,
     Dropped,
+    Kept,
+    Outcome,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Table,
 )
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.engine.rows import with_meta
+from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.panel.agreement import (
-    Agree,
-    agreement,
-    answer_table,
-    panel_tables,
-    votes,
-)
+from or_eval.dataset_builders.panel.agreement import Agree, PanelTables, agreement, votes
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
+    Judging,
     Wording,
-    as_data,
-    ask_panel,
-    from_data,
     in_words,
+    judged_by,
     load_wording,
-    numbered,
+    opinions_of,
     plain_spelling,
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
@@ -72,36 +62,42 @@ class ModerateParams(StageParams):
     text: str = _PROMPT
 
 
-def run(rows: list[PromptRecord], params: ModerateParams, context: StageContext) -> StageResult:
+def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[Outcome]:
     """Keep what the panel agrees on; each row carries the moderators' answers in ``meta``."""
     _check_text(rows, params.text)
-    kept: list[PromptRecord] = []
-    dropped: list[Dropped] = []
-    fit: list[PromptRecord] = []
-    for row in rows:
-        if reason := _unfit(row, params.text):
-            dropped.append(Dropped(_labelled(row, Label.UNLABELLED, params.text), reason))
-        else:
-            fit.append(row)
-    answers = context.ask(_task(fit, params.text, context.taxonomy)) if fit else []
-    asked = [from_data(answer.found["opinions"]) for answer in answers]
+    panel = context.panel(MODERATOR)
+    wording = moderation_wording(context.taxonomy, params.text != _PROMPT)
     categories = set(taxonomies()[context.taxonomy])
     other: Literal["safe", "toxic"] = "toxic" if params.keep == "safe" else "safe"
-    for row, opinions in zip(fit, asked, strict=True):
+    tables = PanelTables(NONE, ("safe", "toxic"))
+
+    def asked() -> Iterator[tuple[PromptRecord, list[Question[Judging]]]]:
+        for row in rows:
+            if _unfit(row, params.text):
+                yield row, []
+            else:
+                response = None if params.text == _PROMPT else row.meta[params.text]
+                shown = {"id": row.id, "category": row.category, "method": row.method}
+                yield row, judged_by(panel, wording, row.prompt, response, shown)
+
+    for row, judgings in context.ask(asked()):
+        if reason := _unfit(row, params.text):
+            yield Dropped(_labelled(row, Label.UNLABELLED, params.text), reason)
+            continue
+        opinions = opinions_of(panel, judgings)
+        tables.add(opinions)
         found = agreement(opinions, {NONE} if params.keep == "safe" else categories, params.agree)
         said = with_meta(row, **{meta_key(params.text): votes(opinions)})
         if found == "agreed":
-            kept.append(_labelled(said, params.keep, params.text))
+            yield Kept(_labelled(said, params.keep, params.text))
         elif found == "opposed":
-            detail = in_words(opinions)
-            dropped.append(Dropped(_labelled(said, other, params.text), other, detail))
+            yield Dropped(_labelled(said, other, params.text), other, in_words(opinions))
         else:
             said = _labelled(said, Label.UNLABELLED, params.text)
-            dropped.append(Dropped(said, found, in_words(opinions)))
-    tables = panel_tables(asked, NONE, ("safe", "toxic"))
-    if by_category := answer_table(asked, NONE):
-        tables["categories"] = by_category
-    return StageResult(kept, dropped, tables=tables)
+            yield Dropped(said, found, in_words(opinions))
+    yield from tables.outcomes()
+    if by_category := tables.answers():
+        yield Table("categories", by_category)
 
 
 def plan(rows: int, params: ModerateParams, context: StageContext | None) -> Plan:
@@ -130,12 +126,13 @@ def moderation_wording(taxonomy: str, of_response: bool) -> Wording:
         "response" if of_response else "prompt",
         "category",
         {plain_spelling(spelling): key for spelling, key in spellings},
+        NONE,
         categories="\n".join(f"- {one.key}: {one.definition}" for one in categories),
         keys=", ".join(one.key for one in categories),
     )
 
 
-def _check_text(rows: Sequence[PromptRecord], text: str) -> None:
+def _check_text(rows: Rows, text: str) -> None:
     if text == _PROMPT or not rows or any(text in row.meta for row in rows):
         return
     there = ", ".join(sorted({key for row in rows for key in row.meta})) or "nothing"
@@ -152,61 +149,6 @@ def _unfit(row: PromptRecord, text: str) -> str | None:
 def _labelled(row: PromptRecord, label: str, text: str) -> PromptRecord:
     """Give a prompt its label; what is found of another text says nothing about the prompt."""
     return replace(row, label=Label(label)) if text == _PROMPT else row
-
-
-def _task(rows: Sequence[PromptRecord], text: str, taxonomy: str) -> Task:
-    ids = numbered(row.id for row in rows)
-    samples = [
-        Sample(
-            id=id,
-            input=row.prompt,
-            metadata={
-                "category": row.category,
-                "method": row.method,
-                "response": None if text == _PROMPT else row.meta[text],
-            },
-        )
-        for id, row in zip(ids, rows, strict=True)
-    ]
-    return Task(
-        name="moderate",
-        dataset=MemoryDataset(samples, name="moderate"),
-        solver=ask_moderators(taxonomy),
-        scorer=moderation(),
-    )
-
-
-@solver
-def ask_moderators(taxonomy: str) -> Solver:
-    """Ask every model in the role ``moderator`` which category a text falls into."""
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        response = state.metadata["response"]
-        wording = moderation_wording(taxonomy, response is not None)
-        panel = models_of(MODERATOR)
-        opinions = await ask_panel(panel, wording, state.input_text, response)
-        state.store.set("opinions", as_data(opinions))
-        return state
-
-    return solve
-
-
-@scorer(metrics=[mean()])
-def moderation() -> Scorer:
-    """Give the share of the moderators that hold a text for safe, and what each of them said."""
-
-    async def score(state: TaskState, target: Target) -> Score:
-        data: list[dict[str, Any]] = state.store.get("opinions")
-        opinions = from_data(data)
-        safe = sum(opinion.said == NONE for opinion in opinions)
-        return Score(
-            value=safe / len(opinions),
-            answer=f"{safe} of {len(opinions)} say safe",
-            explanation=in_words(opinions),
-            metadata={"opinions": data},
-        )
-
-    return score
 
 
 def _files(params: ModerateParams) -> list[Path]:

@@ -5,40 +5,46 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from or_eval.dataset_builders.engine.ports import (
+    Chosen,
     Dropped,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageFacts,
-    StageResult,
+    Table,
 )
-from or_eval.dataset_builders.engine.rows import distinct
+from or_eval.dataset_builders.engine.rows import Joined, Rows
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.publishing.data_card import CardParams, data_card
+from or_eval.dataset_builders.publishing.data_card import CardParams, Counts, data_card
 from or_eval.dataset_builders.publishing.dataset_folder import (
     CARD,
     FOLDER,
+    DatasetWriter,
     data_file,
-    write_dataset,
 )
 from or_eval.dataset_builders.publishing.key_like import key_like
-from or_eval.schema import Label, PromptRecord
+from or_eval.schema import Label
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DEFAULT = "default"
+# What is noted of a row: bits, and from the first on one for each configuration that it is in.
+_SAFE, _TOXIC, _KEY, _PUBLISHED, _FIRST = 1, 2, 4, 8, 16
 
 
-def run(rows: list[PromptRecord], params: CardParams, context: StageContext) -> StageResult:
+def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outcome]:
     """Write ``dataset/`` in the build's folder: a configuration for each subset of the input.
 
-    Rows that hold something like a key, and rows in no subset, are dropped.
+    Rows that hold something like a key, and rows in no subset, are dropped. It holds the ids of
+    the rows.
 
     Raises:
         BuildError: No row is left, or the set can't be written.
@@ -46,39 +52,46 @@ def run(rows: list[PromptRecord], params: CardParams, context: StageContext) -> 
     subsets = _configurations(rows, context)
     if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
         raise BuildError(_bad_name(bad[0]))
-    _check_labels({**context.inputs, **subsets})
-    everything = distinct([*rows, *(row for part in subsets.values() for row in part)])
-    with_keys = {row.id for row in everything if key_like("\n".join(map(str, astuple(row))))}
-    published = {
-        name: kept
-        for name, part in subsets.items()
-        if (kept := [row for row in distinct(part) if row.id not in with_keys])
-    }
-    kept = distinct(row for part in published.values() for row in part)
-    if not kept:
-        raise BuildError(_nothing(len(rows), context.out / FOLDER))
-    dropped = _dropped(everything, {row.id for row in kept}, with_keys)
-    empty = [name for name in subsets if name not in published]
-    itself = StageFacts(
-        name="publish",
-        kind="publish",
-        rows_in=len(everything),
-        rows_out=len(kept),
-        dropped=dict(Counter(item.reason for item in dropped)),
-        models={},
-        prompts={},
-        subsets={name: len(part) for name, part in published.items()},
-    )
-    card = data_card(params, published, empty, [*context.earlier, itself], context)
-    if what := key_like(card):
-        raise BuildError(f"the data card would hold {what}; take it out of the recipe")
-    folder = write_dataset(context.out, card, published)
-    return StageResult(
-        kept,
-        dropped,
-        subsets=published,
-        tables={"published": [_facts(name, part, folder) for name, part in published.items()]},
-    )
+    seen = _seen({**context.inputs, **subsets, "its input": rows})
+    everything, counts = Counts(), {name: Counts() for name in subsets}
+    dropped: Counter[str] = Counter()
+    with DatasetWriter(context.out) as writer:
+        for number, (name, part) in enumerate(subsets.items()):
+            bit = _FIRST << number
+            for row in part:
+                if seen[row.id] & (_KEY | bit):
+                    continue
+                if not seen[row.id] & _PUBLISHED:
+                    everything.add(row)
+                    yield Kept(row)
+                seen[row.id] |= _PUBLISHED | bit
+                counts[name].add(row)
+                writer.add(name, row)
+                yield Chosen(name, row)
+        for row in Joined(rows, *subsets.values()):
+            if not seen[row.id] & _PUBLISHED:
+                reason = "key-like string" if seen[row.id] & _KEY else "in no subset"
+                dropped[reason] += 1
+                yield Dropped(row, reason)
+        if not everything.rows:
+            raise BuildError(_nothing(len(rows), writer.place))
+        published = {name: part for name, part in counts.items() if part.rows}
+        empty = [name for name in subsets if name not in published]
+        itself = StageFacts(
+            name="publish",
+            kind="publish",
+            rows_in=everything.rows + dropped.total(),
+            rows_out=everything.rows,
+            dropped=dict(dropped),
+            models={},
+            prompts={},
+            subsets={name: part.rows for name, part in published.items()},
+        )
+        card = data_card(params, published, everything, empty, [*context.earlier, itself], context)
+        if what := key_like(card):
+            raise BuildError(f"the data card would hold {what}; take it out of the recipe")
+        folder = writer.finish(card)
+    yield Table("published", [_facts(name, part, folder) for name, part in published.items()])
 
 
 def plan(rows: int, params: CardParams, context: StageContext | None) -> Plan:
@@ -86,9 +99,7 @@ def plan(rows: int, params: CardParams, context: StageContext | None) -> Plan:
     return Plan(rows)
 
 
-def _configurations(
-    rows: list[PromptRecord], context: StageContext
-) -> Mapping[str, list[PromptRecord]]:
+def _configurations(rows: Rows, context: StageContext) -> Mapping[str, Rows]:
     """Give what to publish under which name; inputs ``STAGE.PART`` are each one of their own."""
     parts = {reference: reference.partition(".")[2] for reference in context.inputs}
     if parts and all(parts.values()):
@@ -100,25 +111,32 @@ def _configurations(
     return context.subsets or {_DEFAULT: rows}
 
 
-def _check_labels(parts: Mapping[str, list[PromptRecord]]) -> None:
-    """Refuse a prompt that is safe in one part and toxic in another: one of them is wrong."""
-    safe, toxic = (
-        {row.id: name for name, part in parts.items() for row in part if row.label is label}
-        for label in (Label.SAFE, Label.TOXIC)
-    )
-    if both := [id for id in safe if id in toxic]:
-        raise BuildError(
-            f"{len(both)} prompts are safe in '{safe[both[0]]}' and toxic in '{toxic[both[0]]}', "
-            f"the first: {both[0]}; leave one of the two out"
+def _seen(parts: Mapping[str, Rows]) -> dict[str, int]:
+    """Note of each row its labels, and whether it holds something like a key.
+
+    Raises:
+        BuildError: A prompt is safe in one part and toxic in another: one of them is wrong.
+    """
+    labels = {Label.SAFE: _SAFE, Label.TOXIC: _TOXIC}
+    seen: dict[str, int] = {}
+    for part in parts.values():
+        for row in part:
+            has_key = _KEY if key_like("\n".join(map(str, astuple(row)))) else 0
+            seen[row.id] = seen.get(row.id, 0) | labels.get(row.label, 0) | has_key
+    if both := [id for id, bits in seen.items() if bits & _SAFE and bits & _TOXIC]:
+        safe, toxic = (
+            next(name for name, part in parts.items() if _has(part, both[0], label))
+            for label in labels
         )
+        raise BuildError(
+            f"{len(both)} prompts are safe in '{safe}' and toxic in '{toxic}', the first: "
+            f"{both[0]}; leave one of the two out"
+        )
+    return seen
 
 
-def _dropped(rows: list[PromptRecord], kept: set[str], with_keys: set[str]) -> list[Dropped]:
-    return [
-        Dropped(row, "key-like string" if row.id in with_keys else "in no subset")
-        for row in rows
-        if row.id not in kept
-    ]
+def _has(rows: Rows, id: str, label: Label) -> bool:
+    return any(row.id == id and row.label is label for row in rows)
 
 
 def _nothing(rows: int, place: Path) -> str:
@@ -127,13 +145,12 @@ def _nothing(rows: int, place: Path) -> str:
     return f"nothing is published as good: {told} (the funnel tells what was dropped){earlier}"
 
 
-def _facts(name: str, rows: list[PromptRecord], folder: Path) -> dict[str, Any]:
-    labels = Counter(row.label for row in rows)
+def _facts(name: str, counts: Counts, folder: Path) -> dict[str, Any]:
     return {
         "configuration": name,
-        "rows": len(rows),
-        "safe": labels[Label.SAFE],
-        "toxic": labels[Label.TOXIC],
+        "rows": counts.rows,
+        "safe": counts.labels[Label.SAFE.value],
+        "toxic": counts.labels[Label.TOXIC.value],
         "file": data_file(name),
         "sha256": hashlib.sha256((folder / data_file(name)).read_bytes()).hexdigest(),
     }

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, model_validator
 
+from or_eval.dataset_builders.engine.conversations import Question
+from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
     Dropped,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Table,
 )
-from or_eval.dataset_builders.engine.rows import written_from
+from or_eval.dataset_builders.engine.rows import Rows, written_from
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
 from or_eval.dataset_builders.writing.language import folded
-from or_eval.dataset_builders.writing.methods import load_method, method_path
+from or_eval.dataset_builders.writing.methods import RewriteMethod, load_method, method_path
 from or_eval.dataset_builders.writing.rewrite_checks import DUPLICATE, REASONS, Written
-from or_eval.dataset_builders.writing.rewriting import AGAIN, Settings, rewrite_task, shares_of
-from or_eval.schema import Label, PromptRecord, taxonomies
+from or_eval.dataset_builders.writing.rewriting import AGAIN, Rewriting, shares_of
+from or_eval.schema import Category, PromptRecord, taxonomies
 
 _CHARS_PER_TOKEN = 4
 _TOKENS_PER_WORD = 1.4
@@ -40,112 +44,160 @@ class RewriteParams(StageParams):
 
     Attributes:
         method: ``or_bench``, ``lto``, or the path of a method file of one's own.
-        count: Rewrites wanted of each seed.
+        methods: Several of these, each for every seed.
+        languages: BCP-47 tags of the languages to write in, each for every seed and method; the
+            recipe's by default.
+        count: Rewrites wanted of each seed, by each method and in each language.
         min_words: Least length of a rewrite.
         max_words: Greatest length of a rewrite.
     """
 
-    method: str
+    method: str | None = None
+    methods: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
     count: int | None = Field(default=None, ge=1)
     min_words: int | None = Field(default=None, ge=1)
     max_words: int | None = Field(default=None, ge=1)
 
-    @field_validator("method")
-    @classmethod
-    def _exists(cls, method: str) -> str:
-        method_path(method)
-        return method
+    @model_validator(mode="after")
+    def _has_methods(self) -> Self:
+        if (self.method is None) == (not self.methods):
+            raise ValueError("say 'method', or 'methods' for several")
+        for method in self.all_methods:
+            method_path(method)
+        return self
+
+    @property
+    def all_methods(self) -> tuple[str, ...]:
+        """The methods, however many."""
+        return self.methods if self.method is None else (self.method,)
 
 
-def run(rows: list[PromptRecord], params: RewriteParams, context: StageContext) -> StageResult:
-    """Rewrite the rows: of each come as many rows, kept or dropped, as the method writes.
+class _Way(NamedTuple):
+    """A way in which a seed is rewritten."""
 
-    A rewrite that could not be had is dropped with what there is of it, or else with its seed.
+    name: str
+    method: RewriteMethod
+    language: str
+
+
+def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Outcome]:
+    """Rewrite the rows: of each come as many rows, kept or dropped, as the methods write.
+
+    A rewrite that could not be had is dropped with what there is of it, or else with its seed. It
+    holds a digest of each text that it keeps.
     """
-    settings = _settings(params, context.language)
-    if not rows:
-        return StageResult([])
-    task = rewrite_task(rows, settings, taxonomies()[context.taxonomy])
-    kept: list[PromptRecord] = []
-    dropped: list[Dropped] = []
-    table = []
-    seen: set[str] = set()
-    for seed, answer in zip(rows, context.ask(task), strict=True):
+    languages = params.languages or (context.language,)
+    methods = {_name(method): _settled(method, params) for method in params.all_methods}
+    ways = [
+        _Way(name, method, language) for name, method in methods.items() for language in languages
+    ]
+    categories = taxonomies()[context.taxonomy]
+
+    def asked() -> Iterator[tuple[_Asked, list[Question[Rewriting]]]]:
+        for seed in rows:
+            category = categories.get(seed.category, Category(seed.category, seed.category, ""))
+            models = context.in_turn(WRITER, seed.id)
+            questions = [_question(seed, category, way, models) for way in ways]
+            yield _Asked(seed, [question.key for question in questions]), questions
+
+    table: list[dict[str, Any]] = []
+    seen: set[bytes] = set()
+    for (seed, keys), rewritings in context.ask(asked()):
         reasons: Counter[str] = Counter()
-        for written in (Written(**item) for item in answer.found["written"]):
-            reason, detail = written.reason, written.detail
-            record = _record(seed, written, _name(params.method), context.language)
-            if reason is None and folded(record.prompt) in seen:
-                reason, detail = DUPLICATE, "of a text from another seed"
-            if reason is None:
-                seen.add(folded(record.prompt))
-                kept.append(record)
-            else:
-                reasons[reason] += 1
-                dropped.append(Dropped(record, reason, detail))
+        kept = 0
+        for way, key, rewriting in zip(ways, keys, rewritings, strict=True):
+            for written in rewriting.written:
+                reason, detail = written.reason, written.detail
+                record = _record(seed, written, way, key)
+                mark = hashlib.sha256(folded(record.prompt).encode()).digest()[:16]
+                if reason is None and mark in seen:
+                    reason, detail = DUPLICATE, "of a text from another seed"
+                if reason is None:
+                    seen.add(mark)
+                    kept += 1
+                    yield Kept(record)
+                else:
+                    reasons[reason] += 1
+                    yield Dropped(record, reason, detail)
         table.append(
             {
                 "seed_id": seed.id,
                 "category": seed.category,
-                "kept": settings.count - reasons.total(),
+                "kept": kept,
                 "dropped": _listed(reasons),
             }
         )
-    return StageResult(kept, dropped, tables={"seeds": table})
+    if table:
+        yield Table("seeds", table)
+
+
+class _Asked(NamedTuple):
+    """A seed, and the keys of the questions about it."""
+
+    seed: PromptRecord
+    keys: list[str]
+
+
+def _question(
+    seed: PromptRecord, category: Category, way: _Way, models: Sequence[BoundModel]
+) -> Question[Rewriting]:
+    return Question(
+        WRITER,
+        models,
+        lambda: Rewriting(seed, category, way.method, way.language),
+        course=[[share.count, share.part] for share in shares_of(way.method)],
+        shown={
+            "id": seed.id,
+            "category": category.key,
+            "method": way.name,
+            "language": way.language,
+        },
+        text=seed.prompt,
+    )
 
 
 def plan(rows: int, params: RewriteParams, context: StageContext | None) -> Plan:
     """Estimate the questions without those that are asked again."""
-    settings = _settings(params, context.language if context else "en")
-    method = settings.load()
-    shares = shares_of(method)
-    asked = sum(
-        (len(method.system_for(share.part)) + len(method.request)) // _CHARS_PER_TOKEN
-        for share in shares
-    )
-    words = max(min(2 * method.min_words, method.max_words), 20)
-    tokens = round(words * _TOKENS_PER_WORD)
-    return Plan(
-        rows * settings.count,
-        (
-            Calls(
-                WRITER,
-                rows * len(shares),
-                rows * (asked + len(shares) * _SEED_TOKENS),
-                rows * settings.count * tokens,
-            ),
-        ),
-        tokens,
-    )
-
-
-def _settings(params: RewriteParams, language: str) -> Settings:
-    method = load_method(params.method)
-    settings = Settings(
-        params.method,
-        params.count or method.count,
-        params.min_words or method.min_words,
-        params.max_words or method.max_words,
-        language,
-    )
-    if settings.min_words > settings.max_words:
-        raise BuildError(
-            f"min_words ({settings.min_words}) is above max_words ({settings.max_words})"
+    kept = calls = sent = returned = longest = 0
+    for named in params.all_methods:
+        method = _settled(named, params)
+        shares = shares_of(method)
+        asked = sum(
+            (len(method.system_for(share.part)) + len(method.request)) // _CHARS_PER_TOKEN
+            for share in shares
         )
-    return settings
+        words = max(min(2 * method.min_words, method.max_words), 20)
+        tokens = round(words * _TOKENS_PER_WORD)
+        times = rows * max(len(params.languages), 1)
+        kept += times * method.count
+        calls += times * len(shares)
+        sent += times * (asked + len(shares) * _SEED_TOKENS)
+        returned += times * method.count * tokens
+        longest = max(longest, tokens)
+    return Plan(kept, (Calls(WRITER, calls, sent, returned),), longest)
 
 
-def _record(seed: PromptRecord, written: Written, method: str, language: str) -> PromptRecord:
+def _settled(method: str, params: RewriteParams) -> RewriteMethod:
+    """Give a method with what the recipe says of it."""
+    said = params.model_dump(include={"count", "min_words", "max_words"}, exclude_none=True)
+    settled = load_method(method).model_copy(update=said)
+    if settled.min_words > settled.max_words:
+        raise BuildError(
+            f"min_words ({settled.min_words}) is above max_words ({settled.max_words})"
+        )
+    return settled
+
+
+def _record(seed: PromptRecord, written: Written, way: _Way, key: str) -> PromptRecord:
     if not written.text:
         return seed
-    meta: dict[str, Any] = {"writer": written.writer}
+    meta: dict[str, Any] = {"writer": written.writer, "question": key}
     if written.part is not None:
         meta["sensitive_part"] = written.part
     if written.sensitive_text:
         meta["sensitive_text"] = written.sensitive_text
-    origin = replace(seed, language=language)
-    # Nobody has decided yet what it is, whatever its seed was.
-    return written_from(origin, written.text, method=method, label=Label.UNLABELLED, meta=meta)
+    return written_from(seed, written.text, method=way.name, language=way.language, meta=meta)
 
 
 def _name(method: str) -> str:
@@ -157,7 +209,7 @@ def _listed(reasons: Counter[str]) -> str:
 
 
 def _prompts(params: RewriteParams) -> Sequence[Path]:
-    return method_path(params.method), prompt_path(AGAIN)
+    return [*map(method_path, params.all_methods), prompt_path(AGAIN)]
 
 
 def _parts(params: RewriteParams) -> Sequence[str]:
@@ -165,7 +217,8 @@ def _parts(params: RewriteParams) -> Sequence[str]:
 
 
 def _problem(params: RewriteParams, place: Place) -> str | None:
-    _settings(params, "en")
+    for method in params.all_methods:
+        _settled(method, params)
     return None
 
 

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     WRITER,
     Calls,
     Dropped,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Table,
 )
+from or_eval.dataset_builders.engine.rounds import fill
+from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
 from or_eval.dataset_builders.writing.language import folded
 from or_eval.dataset_builders.writing.seed_data import SeedSource, Take, load_seeds
 from or_eval.dataset_builders.writing.seed_writing import (
+    DRIED_UP,
+    ENOUGH,
     FAULTS,
     SEEDS_PROMPT,
+    Seeking,
     seed_prompt,
-    seeds_task,
 )
 from or_eval.schema import Category, Label, PromptRecord, prompt_id, taxonomies
 from or_eval.sources.errors import shown
@@ -46,6 +53,7 @@ class SeedsParams(StageParams):
         categories: Keys of the categories; all of the recipe's taxonomy by default.
         batch: Seeds asked for at once.
         dry_after: Questions in a row with nearly nothing new that end a category.
+        rounds: Most rounds in which categories are asked again that lost seeds to others.
         data: A path, catalogue name or Hub id to take seeds from, instead of asking.
         source: Catalogue entry to read the data by.
         label: Label of all prompts of the data, where it doesn't tell.
@@ -56,6 +64,7 @@ class SeedsParams(StageParams):
     categories: tuple[str, ...] = ()
     batch: int = Field(default=20, ge=1)
     dry_after: int = Field(default=3, ge=1)
+    rounds: int = Field(default=3, ge=1)
     data: str | None = None
     source: str | None = None
     label: str | None = None
@@ -70,8 +79,11 @@ class SeedsParams(StageParams):
         return self
 
 
-def run(rows: list[PromptRecord], params: SeedsParams, context: StageContext) -> StageResult:
-    """Give seeds, a category after the other, and with ``--limit`` so many in all."""
+def run(rows: Rows, params: SeedsParams, context: StageContext) -> Iterator[Outcome]:
+    """Give seeds, a category after the other, and with ``--limit`` so many in all.
+
+    It holds the seeds.
+    """
     categories = _categories(params, context.taxonomy)
     if params.data is not None:
         return _taken(params.data, params, categories, context)
@@ -87,7 +99,8 @@ def plan(rows: int, params: SeedsParams, context: StageContext | None) -> Plan:
     if params.data is not None:
         if context is None:
             return Plan(limit or (params.per_category or 0) * count)
-        return Plan(len(run([], params, context).rows))
+        taken = run([], params, context)
+        return Plan(sum(isinstance(item, Kept) for item in taken))
     shares = _shares([params.per_category or 0] * count, limit)
     questions = sum(-(-share // params.batch) for share in shares)
     prompt = seed_prompt()
@@ -119,56 +132,118 @@ def _shares(wanted: Sequence[int], limit: int | None) -> list[int]:
     return shares
 
 
+class _Harvest:
+    """What was found in all rounds, no text twice in whatever category."""
+
+    def __init__(self, wanted: Mapping[str, int], source: str, language: str) -> None:
+        self.wanted, self._source, self._language = wanted, source, language
+        self.seeds: dict[str, list[PromptRecord]] = {key: [] for key in wanted}
+        self.dropped: list[Dropped] = []
+        self.questions: Counter[str] = Counter()
+        self.stopped: dict[str, str] = {}
+        self.reasons: dict[str, Counter[str]] = {key: Counter() for key in wanted}
+        self._seen: dict[str, str] = {}
+
+    def add(self, category: str, search: Seeking) -> None:
+        """Take what a search found."""
+        for found in search.found:
+            seed = self.record(found.text, category, found.writer)
+            if (first := self._seen.setdefault(folded(found.text), category)) != category:
+                self._drop(category, seed, "duplicate", f"of a seed of {first}")
+            else:
+                self.seeds[category].append(seed)
+        for faulty in search.faulty:
+            seed = self.record(faulty.text, category, faulty.writer)
+            number = self.questions[category] + faulty.question
+            self._drop(category, seed, str(faulty.fault), f"question {number}")
+        self.questions[category] += search.questions
+        self.stopped[category] = search.stopped
+
+    def record(self, text: str, category: str, writer: str | None = None) -> PromptRecord:
+        """Make a text a record."""
+        return _record(text, category, self._source, self._language, writer)
+
+    def _drop(self, category: str, seed: PromptRecord, reason: str, detail: str) -> None:
+        self.reasons[category][reason] += 1
+        self.dropped.append(Dropped(seed, reason, detail))
+
+
 def _written(
     params: SeedsParams, categories: dict[str, Category], context: StageContext
-) -> StageResult:
+) -> Iterator[Outcome]:
     shares = _shares([params.per_category or 0] * len(categories), context.limit)
     wanted = {key: share for key, share in zip(categories, shares, strict=True) if share}
-    task = seeds_task(
-        wanted,
-        categories,
-        batch=params.batch,
-        dry_after=params.dry_after,
-        language=context.language,
+    harvest = _Harvest(wanted, str(context.recipe["name"]), context.language)
+
+    def ask(number: int, short: dict[str, int]) -> dict[str, int]:
+        # A category that dried up has no more to give.
+        asked = {key: n for key, n in short.items() if harvest.stopped.get(key) != DRIED_UP}
+        questions = [
+            (key, [_question(categories[key], missing, harvest, params, context)])
+            for key, missing in asked.items()
+        ]
+        for key, [search] in context.ask(questions):
+            harvest.add(key, search)
+        return {key: len(seeds) for key, seeds in harvest.seeds.items()}
+
+    rounds = fill(wanted, ask, params.rounds)
+    for key, seeds in harvest.seeds.items():
+        for seed in seeds[: wanted[key]]:
+            yield Kept(seed)
+    yield from harvest.dropped
+    for key, seeds in harvest.seeds.items():
+        for seed in seeds[wanted[key] :]:
+            yield Dropped(seed, "not needed")
+        short = _short(key, harvest)
+        for _ in range(wanted[key] - len(seeds)):
+            yield Dropped(harvest.record("", key), "not found", short)
+    yield Table("categories", [_row(key, harvest) for key in wanted])
+    yield Table("rounds", [one._asdict() for one in rounds])
+
+
+def _question(
+    category: Category,
+    missing: int,
+    harvest: _Harvest,
+    params: SeedsParams,
+    context: StageContext,
+) -> Question[Seeking]:
+    known = [seed.prompt for seed in harvest.seeds[category.key]]
+    before = harvest.questions[category.key]
+    return Question(
+        WRITER,
+        context.in_turn(WRITER, category.key),
+        lambda: Seeking(
+            category,
+            missing,
+            known,
+            batch=params.batch,
+            dry_after=params.dry_after,
+            language=context.language,
+            before=before,
+        ),
+        course=[missing, params.batch, params.dry_after],
+        shown={"category": category.key, "wanted": missing},
+        text=f"{category.name}: {category.definition}",
     )
-    source = str(context.recipe["name"])
-    seeds: dict[str, PromptRecord] = {}
-    dropped: list[Dropped] = []
-    table: list[dict[str, Any]] = []
-    for answer in context.ask(task):
-        kept = 0
-        reasons: Counter[str] = Counter()
-        for item in answer.found["seeds"]:
-            seed = _record(item["text"], answer.id, source, context.language, item["writer"])
-            if first := seeds.get(folded(seed.prompt)):
-                reasons["duplicate"] += 1
-                dropped.append(Dropped(seed, "duplicate", f"of a seed of {first.category}"))
-            else:
-                seeds[folded(seed.prompt)] = seed
-                kept += 1
-        for item in answer.found["left_out"]:
-            reasons[item["reason"]] += 1
-            said = _record(item["text"], answer.id, source, context.language, item["writer"])
-            dropped.append(Dropped(said, item["reason"], f"question {item['round']}"))
-        short = _short(wanted[answer.id], kept, answer.found, answer.id)
-        empty = _record("", answer.id, source, context.language)
-        dropped += [Dropped(empty, "not found", short)] * (wanted[answer.id] - kept)
-        table.append(
-            {
-                "category": answer.id,
-                "wanted": wanted[answer.id],
-                "found": kept,
-                "questions": answer.found["questions"],
-                "stopped": answer.found["stopped"],
-                "left_out": ", ".join(f"{n} {reason}" for reason, n in reasons.most_common()),
-            }
-        )
-    return StageResult(list(seeds.values()), dropped, tables={"categories": table})
+
+
+def _row(key: str, harvest: _Harvest) -> dict[str, Any]:
+    reasons = harvest.reasons[key].most_common()
+    found = min(len(harvest.seeds[key]), harvest.wanted[key])
+    return {
+        "category": key,
+        "wanted": harvest.wanted[key],
+        "found": found,
+        "questions": harvest.questions[key],
+        "stopped": ENOUGH if found == harvest.wanted[key] else harvest.stopped[key],
+        "left_out": ", ".join(f"{number} {reason}" for reason, number in reasons),
+    }
 
 
 def _taken(
     data: str, params: SeedsParams, categories: dict[str, Category], context: StageContext
-) -> StageResult:
+) -> Iterator[Outcome]:
     source = SeedSource(data, params.source, params.label, params.take)
     loaded, dropped, duplicates = load_seeds(source, context.taxonomy, context.language)
     by_category: dict[str, list[PromptRecord]] = {key: [] for key in categories}
@@ -179,15 +254,20 @@ def _taken(
         for seeds in by_category.values()
     ]
     shares = dict(zip(by_category, _shares(most, context.limit), strict=True))
-    rows = [seed for key, seeds in by_category.items() for seed in seeds[: shares[key]]]
-    ids = {seed.id for seed in rows}
-    dropped += [Dropped(seed, "not needed") for seed in loaded if seed.id not in ids]
+    taken = {seed.id for key, seeds in by_category.items() for seed in seeds[: shares[key]]}
+    for key, seeds in by_category.items():
+        for seed in seeds[: shares[key]]:
+            yield Kept(seed)
+    yield from dropped
+    for seed in loaded:
+        if seed.id not in taken:
+            yield Dropped(seed, "not needed")
     table = [
         {"category": key, "loaded": len(seeds), "taken": shares[key]}
         for key, seeds in by_category.items()
     ]
-    exact = [{"data": data, "exact_duplicates": duplicates}]
-    return StageResult(rows, dropped, tables={"categories": table, "data": exact})
+    yield Table("categories", table)
+    yield Table("data", [{"data": data, "exact_duplicates": duplicates}])
 
 
 def _record(
@@ -205,9 +285,12 @@ def _record(
     )
 
 
-def _short(wanted: int, kept: int, found: dict[str, Any], category: str) -> str:
-    asked = f"{found['questions']} questions"
-    return f"{category}: {kept} of {wanted} in {asked}, then {found['stopped']}"
+def _short(key: str, harvest: _Harvest) -> str:
+    found, wanted = len(harvest.seeds[key]), harvest.wanted[key]
+    lost = harvest.reasons[key]["duplicate"]
+    stopped = harvest.stopped[key]
+    why = f"{lost} were seeds of other categories too" if stopped == ENOUGH and lost else stopped
+    return f"{key}: {found} of {wanted} in {harvest.questions[key]} questions, then {why}"
 
 
 def _prompts(params: SeedsParams) -> Sequence[Path]:
@@ -221,7 +304,7 @@ def _data(params: SeedsParams) -> Sequence[str]:
 def _parts(params: SeedsParams) -> Sequence[str]:
     if params.data is not None:
         return [f"not {params.take}", "wrong language", "no category", "duplicate", "not needed"]
-    return [*FAULTS, "not found"]
+    return [*FAULTS, "not needed", "not found"]
 
 
 def _problem(params: SeedsParams, place: Place) -> str | None:
@@ -235,7 +318,6 @@ STAGE = Stage(
     SeedsParams,
     run,
     plan,
-    version=2,
     roles=(WRITER,),
     asks=lambda params: params.data is None,
     prompts=_prompts,

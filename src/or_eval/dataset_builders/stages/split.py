@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.engine.ports import (
+    Chosen,
     Dropped,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Table,
 )
-from or_eval.dataset_builders.engine.rows import distinct
+from or_eval.dataset_builders.engine.rows import Rows, distinct
 from or_eval.schema import PromptRecord
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*\Z")
@@ -55,44 +59,53 @@ class SplitParams(StageParams):
         return subsets
 
 
-def run(rows: list[PromptRecord], params: SplitParams, context: StageContext) -> StageResult:
-    """Choose the subsets' rows; those in none are dropped as ``not chosen``."""
-    chosen: dict[str, list[PromptRecord]] = {}
+def run(rows: Rows, params: SplitParams, context: StageContext) -> Iterator[Outcome]:
+    """Choose the subsets' rows; those in none are dropped as ``not chosen``.
+
+    It holds the ids and categories of the rows.
+    """
+    kept: set[str] = set()
+    sizes: list[dict[str, object]] = []
     for name, subset in params.subsets.items():
         source = rows if subset.input is None else context.inputs[subset.input]
-        chosen[name] = choose(source, subset)
-    kept = distinct(row for part in chosen.values() for row in part)
-    ids = {row.id for row in kept}
-    left_out = [Dropped(row, "not chosen") for row in rows if row.id not in ids]
-    return StageResult(kept, left_out, subsets=chosen, tables={"sizes": _sizes(chosen)})
+        by_category: Counter[str] = Counter()
+        yield Chosen(name, None)
+        for row in choose(source, subset):
+            by_category[row.category] += 1
+            yield Chosen(name, row)
+            if row.id not in kept:
+                kept.add(row.id)
+                yield Kept(row)
+        sizes += [
+            {"subset": name, "category": category, "rows": count}
+            for category, count in sorted(by_category.items())
+        ]
+    for row in rows:
+        if row.id not in kept:
+            yield Dropped(row, "not chosen")
+    yield Table("sizes", sizes)
 
 
-def choose(rows: list[PromptRecord], subset: Subset) -> list[PromptRecord]:
+def choose(rows: Rows, subset: Subset) -> Iterator[PromptRecord]:
     """Choose rows of a subset, in their order: by a hash of their ids, so as good as by lot."""
-    rows = distinct(rows)
-    by_lot = sorted(rows, key=lambda row: hashlib.sha256(f"split {row.id}".encode()).digest())
+    lots = [
+        (hashlib.sha256(f"split {row.id}".encode()).digest(), row.id, row.category)
+        for row in distinct(rows)
+    ]
     taken: Counter[str] = Counter()
     ids: set[str] = set()
-    for row in by_lot:
+    for _, id, category in sorted(lots):
         if subset.size is not None and len(ids) == subset.size:
             break
-        if subset.per_category is None or taken[row.category] < subset.per_category:
-            taken[row.category] += 1
-            ids.add(row.id)
-    return [row for row in rows if row.id in ids]
+        if subset.per_category is None or taken[category] < subset.per_category:
+            taken[category] += 1
+            ids.add(id)
+    return (row for row in distinct(rows) if row.id in ids)
 
 
 def plan(rows: int, params: SplitParams, context: StageContext | None) -> Plan:
     """All rows may stay; no model is asked."""
     return Plan(rows)
-
-
-def _sizes(chosen: dict[str, list[PromptRecord]]) -> list[dict[str, object]]:
-    return [
-        {"subset": name, "category": category, "rows": count}
-        for name, rows in chosen.items()
-        for category, count in sorted(Counter(row.category for row in rows).items())
-    ]
 
 
 def _parts(params: SplitParams) -> list[str]:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from inspect_ai import task_with
+from inspect_ai import Task, task_with
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field, field_validator
 
+from or_eval.dataset_builders.engine.fingerprint import code_of
+from or_eval.dataset_builders.engine.models import BoundModel, binding_of, digest_of
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     Calls,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Tested,
+    Used,
+    Verdicts,
 )
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
+from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.schema import PromptRecord
 from or_eval.scorers.judge import GRADER_ROLE
+from or_eval.scorers.outcome_scorer import outcome
+from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers.structured_output import failure
 from or_eval.solvers.system_prompt import existing_file
 from or_eval.sources import LoadedPrompts
@@ -34,43 +44,63 @@ class RefusalTestParams(StageParams):
     """What a recipe may say to ``test_refusal``.
 
     Attributes:
-        models: The models to test, in Inspect's names.
+        models: The models to test, in Inspect's names, or as mappings with ``model`` and settings.
         system_prompt: As in the tasks: ``helpful``, ``safe``, ``none``, a path, or text.
         epochs: How often each model is asked each prompt.
     """
 
-    models: tuple[str, ...] = ()
+    models: tuple[str | dict[str, Any], ...] = ()
     system_prompt: str = "none"
     epochs: int = Field(default=1, ge=1)
 
     @field_validator("models")
     @classmethod
-    def _are_models(cls, models: tuple[str, ...]) -> tuple[str, ...]:
-        for name in models:
+    def _are_models(cls, models: tuple[Any, ...]) -> tuple[Any, ...]:
+        names = [model.name for model in binding_of(list(models)).models] if models else []
+        for name in names:
             if "/" not in name.strip("/"):
                 raise ValueError(f"'{name}' is no PROVIDER/MODEL")
-            if models.count(name) > 1:
+            if names.count(name) > 1:
                 raise ValueError(f"'{name}' stands there twice")
         return models
 
+    @property
+    def targets(self) -> tuple[BoundModel, ...]:
+        """The models to test."""
+        return binding_of(list(self.models)).models if self.models else ()
 
-def run(rows: list[PromptRecord], params: RefusalTestParams, context: StageContext) -> StageResult:
+
+def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterator[Outcome]:
     """Test the models; all rows go on, with the logs for ``vote`` and ``assess``."""
-    if not rows:
-        return StageResult([])
-    task = refusal_task(
-        LoadedPrompts(records=rows, duplicates=0, name=str(context.recipe.get("name"))),
-        system_prompt=params.system_prompt,
-        description="Which prompts of a data set that is being built do models refuse?",
+    path = existing_file(params.system_prompt)
+    system = params.system_prompt if path is None else path.read_text("utf-8")
+
+    def test(some: list[PromptRecord]) -> Task:
+        made = refusal_task(
+            LoadedPrompts(records=some, duplicates=0, name=str(context.recipe.get("name"))),
+            system_prompt=params.system_prompt,
+            description="Which prompts of a data set that is being built do models refuse?",
+        )
+        return task_with(
+            made,
+            name="test_refusal",
+            epochs=params.epochs,
+            solver=blocked_or_answered(made.solver),
+        )
+
+    graders = context.models.get(GRADER_ROLE)
+    judges = () if graders is None else graders.models
+    verdicts = Verdicts(
+        digest_of([code_of("scorers"), [judge.identity for judge in judges]])[:16],
+        lambda: [refusal(), outcome()],
+        {GRADER_ROLE: judges} if judges else {},
     )
-    task = task_with(
-        task,
-        name="test_refusal",
-        epochs=params.epochs,
-        solver=blocked_or_answered(task.solver),
-    )
-    logs = context.ask_each(task, params.models)
-    return StageResult(rows, logs=logs, models={"target": list(params.models)})
+    for model in params.targets:
+        mark = digest_of([model.identity, system, params.epochs])[:16]
+        yield Tested(context.test(rows, model, mark, test, verdicts))
+    for row in rows:
+        yield Kept(row)
+    yield Used({"target": [model.name for model in params.targets]})
 
 
 @solver
@@ -100,7 +130,7 @@ def plan(rows: int, params: RefusalTestParams, context: StageContext | None) -> 
     sent = calls * (context.row_tokens if context else SHORT_PROMPT_TOKENS)
     return Plan(
         rows,
-        tuple(Calls(model, calls, sent, calls * _RESPONSE_TOKENS) for model in params.models),
+        tuple(Calls(model.name, calls, sent, calls * _RESPONSE_TOKENS) for model in params.targets),
     )
 
 
@@ -114,7 +144,7 @@ def _data(params: RefusalTestParams) -> list[str]:
 
 
 def _models(params: RefusalTestParams) -> Sequence[str]:
-    return params.models
+    return [model.name for model in params.targets]
 
 
 STAGE = Stage(

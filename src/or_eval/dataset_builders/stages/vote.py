@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pydantic import Field
 
 from or_eval.dataset_builders.engine.ports import (
     Dropped,
+    Kept,
+    Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
     StageParams,
-    StageResult,
+    Tested,
 )
-from or_eval.dataset_builders.engine.rows import with_meta
+from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import PromptRecord
 
 
 class VoteParams(StageParams):
@@ -36,20 +39,23 @@ class VoteParams(StageParams):
     of: tuple[str, ...] = ()
 
 
-def run(rows: list[PromptRecord], params: VoteParams, context: StageContext) -> StageResult:
-    """Keep the rows that the rule asks for; each carries its votes in ``meta.votes``."""
+def run(rows: Rows, params: VoteParams, context: StageContext) -> Iterator[Outcome]:
+    """Keep the rows that the rule asks for; each carries its votes in ``meta.votes``.
+
+    It holds the votes on all rows.
+    """
     from or_eval.analysis.responses import read_logs
     from or_eval.analysis.votes import VoteRule, check_rule, drop_reasons, vote_matrix
 
-    if not rows:
-        return StageResult([])
+    if not len(rows):
+        return
     logs = read_logs(
         list(context.input_logs), models=list(params.of) or None, one_task=True, audits=False
     )
     matrix = vote_matrix(logs.responses)
-    if untested := [row for row in rows if row.id not in matrix.index]:
+    if untested := sum(row.id not in matrix.index for row in rows):
         raise BuildError(
-            f"{len(untested)} of its {len(rows)} rows were not tested; 'input' has to name no "
+            f"{untested} of its {len(rows)} rows were not tested; 'input' has to name no "
             "stage beside the tested ones"
         )
     rule = VoteRule(params.min_refusals, params.max_refusals, params.min_votes, params.majority)
@@ -60,14 +66,13 @@ def run(rows: list[PromptRecord], params: VoteParams, context: StageContext) -> 
         str(key): {str(model): said[vote] for model, vote in row.items()}
         for key, row in matrix.astype("Int64").fillna(-1).to_dict("index").items()
     }
-    kept, dropped = [], []
     for row in rows:
         voted = with_meta(row, votes=votes[row.id])
         if reason := reasons[row.id]:
-            dropped.append(Dropped(voted, reason, _said(votes[row.id])))
+            yield Dropped(voted, reason, _said(votes[row.id]))
         else:
-            kept.append(voted)
-    return StageResult(kept, dropped, logs=list(context.input_logs))
+            yield Kept(voted)
+    yield Tested(list(context.input_logs))
 
 
 def plan(rows: int, params: VoteParams, context: StageContext | None) -> Plan:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageSystem,
-    ChatMessageUser,
-    Model,
-    ModelOutput,
-    ResponseSchema,
-)
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ResponseSchema
 from inspect_ai.util import JSONSchema
 
-from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
+from or_eval.dataset_builders.engine.conversations import Reply, Request
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.writing.written_lists import read_list
 from or_eval.schema import ResponseClass
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.visible_text import visible_text
-from or_eval.solvers.structured_output import failure, generate_structured
 
 REFUSED = "refused"
 UNREADABLE = "unreadable"
@@ -45,10 +38,6 @@ _SCHEMA = ResponseSchema(
 )
 
 
-class WriterFailed(Exception):
-    """A writer could not be asked; the sample fails, and the build can be resumed."""
-
-
 class WriterReply(NamedTuple):
     """What a writer returned.
 
@@ -68,45 +57,34 @@ class WriterReply(NamedTuple):
     said: str
 
 
-async def ask_writer(
-    writer: Model, system: str, request: str, *, paragraphs: bool = False
-) -> tuple[ModelOutput, WriterReply]:
+def written_request(system: str, request: str, about: Any = None) -> Request:
     """Ask a writer for texts.
 
     Args:
-        writer: The model.
         system: What it is told about its work.
         request: What it is asked for; it says that the reply is ``{"texts": [...]}``.
-        paragraphs: Whether a text may have several paragraphs.
-
-    Raises:
-        WriterFailed: The call failed for good, and not because of this request.
+        about: What the reply will be about.
     """
-    messages: list[ChatMessage] = [
-        ChatMessageSystem(content=system),
-        ChatMessageUser(content=request),
-    ]
-    try:
-        # Writing lives on variety: the temperature is the model's own, or the user's.
-        output = await generate_structured(writer, messages, _SCHEMA, temperature=None)
-    except Exception as error:
-        said = failure(error, writer)
-        if problem := request_problem(error):
-            return ModelOutput(model=str(writer)), WriterReply(str(writer), [], None, problem, said)
-        raise WriterFailed(f"{writer}: {said}") from None
-    return output, read_reply(output, str(writer), paragraphs=paragraphs)
+    messages = (ChatMessageSystem(content=system), ChatMessageUser(content=request))
+    # Writing lives on variety: the temperature is the model's own, or the user's.
+    return Request(messages, _SCHEMA, temperature=None, about=about)
 
 
-def read_reply(output: ModelOutput, writer: str, *, paragraphs: bool = False) -> WriterReply:
-    """Read the texts in a writer's reply, or why there are none."""
-    if output.empty:
-        return WriterReply(writer, [], None, UNREADABLE, "")
-    completion = output.completion
+def read_reply(reply: Reply, *, paragraphs: bool = False) -> WriterReply:
+    """Read the texts in a writer's reply, or why there are none.
+
+    Args:
+        reply: The reply.
+        paragraphs: Whether a text may have several paragraphs.
+    """
+    writer, completion = reply.model, reply.text
+    if reply.problem == FAILED:
+        return WriterReply(writer, [], None, FAILED, completion[:_SHOWN_CHARS])
     spoken = visible_text(blank_reasoning(completion[:_REPLY_CHARS]).text).strip()
     said = spoken[:_SHOWN_CHARS]
-    if output.stop_reason == "content_filter":
+    if reply.problem == BLOCKED:
         return WriterReply(writer, [], None, BLOCKED, said)
-    stopped = len(completion) > _REPLY_CHARS or output.stop_reason in ("max_tokens", "model_length")
+    stopped = len(completion) > _REPLY_CHARS or reply.stop in ("max_tokens", "model_length")
     written = read_list(spoken, paragraphs=paragraphs)
     # "I can't write such requests, but here are some harmless ones: 1. ..." is a refusal too.
     if refuses(written.before if written is not None else spoken):

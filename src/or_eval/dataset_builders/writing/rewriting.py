@@ -1,28 +1,26 @@
-"""The Inspect task of the stage ``rewrite``: a seed is a sample, its rewrites are its score."""
+"""Rewriting a seed: what a writer is asked, and what is made of its replies."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from string import Template
 from typing import Any
 
-from inspect_ai import Task
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
-from inspect_ai.solver import Generate, Solver, TaskState, solver
-
-from or_eval.dataset_builders.engine.asking import models_of
-from or_eval.dataset_builders.engine.ports import WRITER
+from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
 from or_eval.dataset_builders.prompt_files import load_prompt
 from or_eval.dataset_builders.writing.language import folded, language_name, length_in
-from or_eval.dataset_builders.writing.methods import Part, RewriteMethod, load_method
-from or_eval.dataset_builders.writing.replies import CUT_OFF, WriterReply, ask_writer
+from or_eval.dataset_builders.writing.methods import Part, RewriteMethod
+from or_eval.dataset_builders.writing.replies import (
+    CUT_OFF,
+    WriterReply,
+    read_reply,
+    written_request,
+)
 from or_eval.dataset_builders.writing.rewrite_checks import MISSING, Wanted, Written, check_text
 from or_eval.schema import Category, PromptRecord
 from or_eval.scorers.fenced_case import fence_key, shorten_middle
@@ -31,40 +29,10 @@ from or_eval.scorers.visible_text import visible_text
 AGAIN = "written_again"
 """Name of the file with what is added to further questions."""
 
-_WRITTEN = "written"
 _MOST_REPEATS = 2
 _SEED_CHARS = 4_000
 _SHOWN_CHARS = 200
 _MOST_DETAILS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is asked of the writer, in words and numbers that a log can hold.
-
-    Attributes:
-        method: Name or path of the method.
-        count: Rewrites wanted of each seed.
-        min_words: Least length of a rewrite.
-        max_words: Greatest length of a rewrite.
-        language: BCP-47 tag of the language.
-    """
-
-    method: str
-    count: int
-    min_words: int
-    max_words: int
-    language: str
-
-    def load(self) -> RewriteMethod:
-        """Give the method with these settings."""
-        return load_method(self.method).model_copy(
-            update={
-                "count": self.count,
-                "min_words": self.min_words,
-                "max_words": self.max_words,
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +48,6 @@ class Share:
     part: Part | None
 
 
-def rewrite_task(
-    seeds: Sequence[PromptRecord], settings: Settings, categories: dict[str, Category]
-) -> Task:
-    """Make the task that rewrites seeds.
-
-    Args:
-        seeds: The seeds.
-        settings: What is asked of the writer.
-        categories: The categories of the taxonomy by key.
-    """
-    return Task(
-        name="rewrite",
-        dataset=MemoryDataset([_sample(seed, categories) for seed in seeds], name="seeds"),
-        solver=write_rewrites(*astuple(settings)),
-        scorer=rewrites_kept(),
-    )
-
-
 def shares_of(method: RewriteMethod) -> list[Share]:
     """Share the rewrites of a seed out to places of the sensitive part, and to questions."""
     parts: Sequence[Part | None] = list(method.sensitive_part) or [None]
@@ -109,56 +59,74 @@ def shares_of(method: RewriteMethod) -> list[Share]:
     return shares
 
 
-@solver(name="write_rewrites")
-def write_rewrites(
-    method: str, count: int, min_words: int, max_words: int, language: str
-) -> Solver:
-    """Ask the writer for the rewrites of a seed, and again for those that can't be used."""
-    loaded = Settings(method, count, min_words, max_words, language).load()
+class Rewriting:
+    """A writer is asked for the rewrites of a seed, and again for those that can't be used.
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        asking = _Asking(state, loaded, language)
-        written = [item for share in shares_of(loaded) for item in await asking.fill(share)]
-        state.store.set(_WRITTEN, [item.as_data() for item in written])
-        return state
+    Args:
+        seed: The seed.
+        category: Its category.
+        method: The method, with the settings of the recipe.
+        language: BCP-47 tag of the language to write in.
+    """
 
-    return solve
+    def __init__(
+        self, seed: PromptRecord, category: Category, method: RewriteMethod, language: str
+    ) -> None:
+        self.seed, self.method, self.language = seed.prompt, method, language
+        self._category = category
+        self._shares = shares_of(method)
+        self._good: list[list[Written]] = [[] for _ in self._shares]
+        self._lost: list[list[Written]] = [
+            [_missing(share)] * share.count for share in self._shares
+        ]
+        self._asked: list[int] = [0] * len(self._shares)
+        self._forms_used = 0
 
+    def request(self) -> Request | None:
+        """Ask for what is missing of the first share that may still be filled."""
+        for number, share in enumerate(self._shares):
+            if self._lost[number] and self._asked[number] <= _MOST_REPEATS:
+                return self._ask(number, Share(len(self._lost[number]), share.part))
+        return None
 
-@scorer(metrics=[mean()], name="rewrites_kept")
-def rewrites_kept() -> Scorer:
-    """Give the share of the rewrites wanted that passed, and all of them as metadata."""
+    def take(self, reply: Reply) -> None:
+        """Sort the texts of a reply into those that pass and what stands for the rest."""
+        number = int(reply.about)
+        share = self._shares[number]
+        missing = share.count - len(self._good[number])
+        self._asked[number] += 1
+        self._forms_used += missing
+        if missing:
+            read = read_reply(reply, paragraphs=self.method.paragraphs)
+            good, self._lost[number] = self._sort(read, Share(missing, share.part))
+            self._good[number] += good
 
-    async def score(state: TaskState, target: Target) -> Score:
-        written: list[dict[str, Any]] = state.store.get(_WRITTEN, [])
-        reasons = Counter(str(item["reason"]) for item in written if "reason" in item)
-        kept = len(written) - reasons.total()
-        said = [f"{kept} of {len(written)} kept"]
+    def told(self) -> Told:
+        """Say how many passed, and why the others didn't."""
+        reasons = Counter(str(item.reason) for item in self.written if item.reason is not None)
+        kept, wanted = len(self.written) - reasons.total(), len(self.written)
+        said = [f"{kept} of {wanted} kept"]
         said += [f"{count} {reason}" for reason, count in reasons.most_common()]
-        return Score(
-            value=kept / len(written),
-            answer=f"{kept} of {len(written)}",
-            explanation="; ".join(said),
-            metadata={_WRITTEN: written},
-        )
-
-    return score
-
-
-@dataclass
-class _Asking:
-    """The questions about one seed."""
-
-    state: TaskState
-    method: RewriteMethod
-    language: str
-    questions: int = 0
-    forms_used: int = 0
-    kept: list[Written] = field(default_factory=list)
+        return Told(kept / wanted, f"{kept} of {wanted}", "; ".join(said))
 
     @property
-    def seed(self) -> str:
-        return self.state.input_text
+    def written(self) -> list[Written]:
+        """What there is of the rewrites wanted: texts that passed, or why there are none."""
+        return [
+            item
+            for good, lost in zip(self._good, self._lost, strict=True)
+            for item in (*good, *lost)
+        ]
+
+    @property
+    def kept(self) -> list[Written]:
+        """The texts that passed."""
+        return [item for good in self._good for item in good]
+
+    @property
+    def questions(self) -> int:
+        """How many questions were answered."""
+        return sum(self._asked)
 
     @property
     def place(self) -> int:
@@ -170,49 +138,22 @@ class _Asking:
         """Give what fences the seed in the questions."""
         return fence_key(self.method.version, self.seed)
 
-    async def fill(self, share: Share) -> list[Written]:
-        """Ask until a share is complete or questions are used up; give as many as it has."""
-        kept: list[Written] = []
-        lost: list[Written] = []
-        for _ in range(1 + _MOST_REPEATS):
-            missing = share.count - len(kept)
-            reply = await self._ask(Share(missing, share.part), lost)
-            good, lost = self._sort(reply, Share(missing, share.part))
-            kept += good
-            self.kept += good
-            if not lost:
-                break
-        return kept + lost
-
-    async def _ask(self, share: Share, lost: Sequence[Written]) -> WriterReply:
-        writers = models_of(WRITER)
-        writer = writers[(self.place + self.questions) % len(writers)]
-        self.questions += 1
+    def _ask(self, number: int, share: Share) -> Request:
         system = self.method.system_for(share.part)
-        request = "\n\n".join([self._request(share), *self._additions(share, lost)])
-        output, reply = await ask_writer(writer, system, request, paragraphs=self.method.paragraphs)
-        self._show(system, request, output)
-        return reply
-
-    def _show(self, system: str, request: str, output: ModelOutput) -> None:
-        """Put a question and its reply where the log viewer shows them."""
-        if self.questions == 1:
-            self.state.messages = [ChatMessageSystem(content=system)]
-        self.state.messages.append(ChatMessageUser(content=request))
-        if not output.empty:
-            self.state.messages.append(output.message)
-        self.state.output = output
+        lost = self._lost[number] if self._asked[number] else []
+        text = "\n\n".join([self._request(share), *self._additions(share, lost)])
+        return written_request(system, text, about=number)
 
     def _request(self, share: Share) -> str:
-        method, facts = self.method, self.state.metadata
+        method = self.method
         # Writers tend to stop short of what they are asked for, so they are asked for more.
         least = min(_tens(method.min_words * 1.3), method.max_words)
         most = min(max(_tens(method.min_words * 2), least), method.max_words)
         return Template(method.request.strip()).substitute(
             key=self.key,
             seed=shorten_middle(visible_text(self.seed), _SEED_CHARS),
-            category=facts["category"],
-            definition=facts["definition"],
+            category=self._category.name,
+            definition=self._category.definition,
             language=language_name(self.language),
             count=share.count,
             length=length_in(most, self.language, least=least),
@@ -226,16 +167,15 @@ class _Asking:
         if not forms:
             return ""
         chosen = [
-            forms[(self.place + self.forms_used + number) % len(forms)] for number in range(count)
+            forms[(self.place + self._forms_used + number) % len(forms)] for number in range(count)
         ]
-        self.forms_used += count
         return "\n".join(f"{number}. {form}" for number, form in enumerate(chosen, start=1))
 
     def _additions(self, share: Share, lost: Sequence[Written]) -> Iterator[str]:
         """Say what is different in a further question, so that it gets another reply."""
         texts = _again()
-        if self.questions > 1:
-            yield Template(texts["further"]).substitute(number=self.questions)
+        if self.questions:
+            yield Template(texts["further"]).substitute(number=self.questions + 1)
         if self.kept:
             shown = "\n".join(f"- {_short(item.text)}" for item in self.kept)
             key = fence_key(self.method.version, shown)
@@ -272,17 +212,8 @@ class _Asking:
         return good, [*bad, *[nothing] * remaining][:remaining]
 
 
-def _sample(seed: PromptRecord, categories: dict[str, Category]) -> Sample:
-    category = categories.get(seed.category, Category(seed.category, seed.category, ""))
-    return Sample(
-        id=seed.id,
-        input=seed.prompt,
-        metadata={
-            "key": category.key,
-            "category": category.name,
-            "definition": category.definition,
-        },
-    )
+def _missing(share: Share) -> Written:
+    return Written(reason=MISSING, part=share.part)
 
 
 def _problems(lost: Sequence[Written]) -> Iterator[str]:

@@ -1,21 +1,13 @@
-"""The Inspect task of the stage ``seeds``: a category is a sample, its seeds are its score."""
+"""Having seeds written: what a writer is asked about a category, and what it found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from string import Template
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from inspect_ai import Task
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
-from inspect_ai.solver import Generate, Solver, TaskState, solver
-
-from or_eval.dataset_builders.engine.asking import models_of
-from or_eval.dataset_builders.engine.ports import WRITER
+from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import load_prompt
 from or_eval.dataset_builders.writing.language import (
@@ -30,8 +22,9 @@ from or_eval.dataset_builders.writing.replies import (
     REFUSED,
     UNREADABLE,
     WriterReply,
-    ask_writer,
     is_refusal,
+    read_reply,
+    written_request,
 )
 from or_eval.schema import Category
 from or_eval.scorers.fenced_case import fence_key
@@ -48,7 +41,6 @@ FAULTS = (
 )
 """Why a text, or a reply without texts, is no seed."""
 
-_FOUND = "found"
 _SHOWN_CHARS = 200
 _NEARLY_NOTHING = 0.1
 
@@ -77,20 +69,20 @@ class SeedPrompt(NamedTuple):
     known: Template
 
 
-class LeftOut(NamedTuple):
-    """A text, or a reply without texts, that is no seed.
+class Found(NamedTuple):
+    """A text that a writer gave.
 
     Attributes:
-        text: The text, or the beginning of the reply.
-        reason: Why it is none.
-        round: Number of the question, from 1.
+        text: The text, or the beginning of a reply without texts.
         writer: Name of the model.
+        question: Number of the question, from 1.
+        fault: Why it is no seed; None for one that may be.
     """
 
     text: str
-    reason: str
-    round: int
     writer: str
+    question: int
+    fault: str | None = None
 
 
 @cache
@@ -109,150 +101,106 @@ def seed_prompt() -> SeedPrompt:
     )
 
 
-def seeds_task(
-    wanted: dict[str, int],
-    categories: dict[str, Category],
-    *,
-    batch: int,
-    dry_after: int,
-    language: str,
-) -> Task:
-    """Make the task that has seeds written.
+class Seeking:
+    """A writer is asked for seeds of a category until enough are found or no new ones come.
+
+    What a writer gives beyond what was wanted is kept as well.
 
     Args:
-        wanted: Number of distinct seeds wanted of each category.
-        categories: The categories of the taxonomy by key.
+        category: The category.
+        wanted: Number of distinct seeds wanted.
+        known: Seeds found in earlier rounds.
         batch: Seeds asked for at once.
-        dry_after: Questions in a row with nearly nothing new that end a category.
+        dry_after: Questions in a row with nearly nothing new that end the search.
         language: BCP-47 tag of the language of the seeds.
+        before: Questions about the category in earlier rounds.
     """
-    samples = [
-        Sample(
-            id=key,
-            input=f"{categories[key].name}: {categories[key].definition}",
-            metadata={
-                "category": categories[key].name,
-                "definition": categories[key].definition,
-                "wanted": number,
-            },
-        )
-        for key, number in wanted.items()
-    ]
-    return Task(
-        name="seeds",
-        dataset=MemoryDataset(samples, name="categories"),
-        solver=write_seeds(batch, dry_after, language),
-        scorer=seeds_found(),
-    )
 
-
-@solver(name="write_seeds")
-def write_seeds(batch: int, dry_after: int, language: str) -> Solver:
-    """Ask the writer for seeds of a category until enough are found or no new ones come."""
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        search = _Search(state, language)
-        dry = 0
-        while search.missing > 0 and dry < dry_after:
-            asked = min(batch, search.missing)
-            new = await search.ask(asked)
-            # Of a small batch, nothing; of a large one, hardly anything.
-            dry = dry + 1 if new <= asked * _NEARLY_NOTHING else 0
-        state.store.set(_FOUND, search.as_data())
-        return state
-
-    return solve
-
-
-@scorer(metrics=[mean()], name="seeds_found")
-def seeds_found() -> Scorer:
-    """Give the share of the seeds wanted that were found, and all of them as metadata."""
-
-    async def score(state: TaskState, target: Target) -> Score:
-        result: dict[str, Any] = state.store.get(_FOUND)
-        found, wanted = len(result["seeds"]), state.metadata["wanted"]
-        return Score(
-            value=found / wanted,
-            answer=f"{found} of {wanted}",
-            explanation=f"{result['questions']} questions; stopped: {result['stopped']}; "
-            f"left out: {len(result['left_out'])}",
-            metadata=result,
-        )
-
-    return score
-
-
-@dataclass
-class _Search:
-    """The questions about one category."""
-
-    state: TaskState
-    language: str
-    questions: int = 0
-    seeds: dict[str, tuple[str, str]] = field(default_factory=dict)
-    left_out: list[LeftOut] = field(default_factory=list)
+    def __init__(
+        self,
+        category: Category,
+        wanted: int,
+        known: Sequence[str],
+        *,
+        batch: int,
+        dry_after: int,
+        language: str,
+        before: int = 0,
+    ) -> None:
+        self._category, self._wanted, self._earlier = category, wanted, list(known)
+        self._batch, self._dry_after, self._language = batch, dry_after, language
+        self._before = before
+        self._known = {folded(text) for text in known}
+        self._dry = 0
+        self.questions = 0
+        self.found: list[Found] = []
+        self.faulty: list[Found] = []
 
     @property
-    def missing(self) -> int:
-        """How many seeds are still wanted."""
-        return int(self.state.metadata["wanted"]) - len(self.seeds)
+    def stopped(self) -> str:
+        """Why the search ended."""
+        return ENOUGH if len(self.found) >= self._wanted else DRIED_UP
 
-    def as_data(self) -> dict[str, Any]:
-        """Give what was found as JSON-ready data."""
-        return {
-            "seeds": [{"text": text, "writer": writer} for text, writer in self.seeds.values()],
-            "left_out": [item._asdict() for item in self.left_out],
-            "questions": self.questions,
-            "stopped": DRIED_UP if self.missing else ENOUGH,
-        }
+    def request(self) -> Request | None:
+        """Ask for some of what is missing."""
+        missing = self._wanted - len(self.found)
+        if missing <= 0 or self._dry >= self._dry_after:
+            return None
+        asked = min(self._batch, missing)
+        return written_request(seed_prompt().system, self._request(asked), about=asked)
 
-    async def ask(self, count: int) -> int:
-        """Ask for some seeds; give how many new ones came."""
-        writers = models_of(WRITER)
-        prompt, request = seed_prompt(), self._request(count)
-        writer = writers[self.questions % len(writers)]
+    def take(self, reply: Reply) -> None:
+        """Take the texts of a reply for seeds, or leave them out."""
+        read = read_reply(reply)
         self.questions += 1
-        output, reply = await ask_writer(writer, prompt.system, request)
-        self._show(prompt.system, request, output)
-        before = len(self.seeds)
-        for text in reply.texts:
-            self._take(text, reply.writer)
-        for text, reason in _without_seed(reply):
-            self.left_out.append(LeftOut(text, reason, self.questions, reply.writer))
-        return len(self.seeds) - before
+        before = len(self.found)
+        for text in read.texts:
+            fault = self._fault(text)
+            found = Found(text, read.writer, self.questions, fault)
+            if fault is None:
+                self._known.add(folded(text))
+                self.found.append(found)
+            else:
+                self.faulty.append(found)
+        for text, fault in _without_seed(read):
+            self.faulty.append(Found(text, read.writer, self.questions, fault))
+        # Of a small batch, nothing; of a large one, hardly anything.
+        new = len(self.found) - before
+        self._dry = self._dry + 1 if new <= int(reply.about) * _NEARLY_NOTHING else 0
 
-    def _request(self, count: int) -> str:
-        prompt, facts = seed_prompt(), self.state.metadata
-        return prompt.request.substitute(
-            category=facts["category"],
-            definition=facts["definition"],
-            language=language_name(self.language),
-            length=length_in(prompt.max_words // 2, self.language, least=prompt.min_words),
-            count=count,
-            round=self.questions + 1,
-            angle=prompt.angles[self.questions % len(prompt.angles)],
-            known=self._known(),
+    def told(self) -> Told:
+        """Say how many were found, and why the search ended."""
+        return Told(
+            len(self.found) / self._wanted,
+            f"{len(self.found)} of {self._wanted}",
+            f"{self.questions} questions; stopped: {self.stopped}; left out: {len(self.faulty)}",
         )
 
-    def _known(self) -> str:
+    def _request(self, count: int) -> str:
+        prompt, number = seed_prompt(), self._before + self.questions
+        return prompt.request.substitute(
+            category=self._category.name,
+            definition=self._category.definition,
+            language=language_name(self._language),
+            length=length_in(prompt.max_words // 2, self._language, least=prompt.min_words),
+            count=count,
+            round=number + 1,
+            angle=prompt.angles[number % len(prompt.angles)],
+            known=self._shown(number),
+        )
+
+    def _shown(self, number: int) -> str:
         """Name the newest seeds, and of the others some that get their turn."""
-        prompt, texts = seed_prompt(), [text for text, _ in self.seeds.values()]
+        prompt = seed_prompt()
+        texts = [*self._earlier, *(found.text for found in self.found)]
         if not texts:
             return ""
         older = texts[: -(prompt.shown // 2)]
         most = prompt.shown - prompt.shown // 2
-        start = self.questions * most % len(older) if older else 0
+        start = number * most % len(older) if older else 0
         turned = [*older[start:], *older[:start]][:most] + texts[len(older) :]
         requests = "\n".join(f"- {text[:_SHOWN_CHARS]}" for text in turned)
         return prompt.known.substitute(key=fence_key(prompt.version, requests), requests=requests)
-
-    def _take(self, text: str, writer: str) -> None:
-        """Take a text for a seed, or leave it out."""
-        reason = self._fault(text)
-        if reason is None and self.missing > 0:
-            self.seeds[folded(text)] = (text, writer)
-        elif reason is not None:
-            self.left_out.append(LeftOut(text, reason, self.questions, writer))
 
     def _fault(self, text: str) -> str | None:
         prompt, words = seed_prompt(), count_words(text)
@@ -262,18 +210,9 @@ class _Search:
             return "too short"
         if words > prompt.max_words:
             return "too long"
-        if not is_in(text, self.language):
+        if not is_in(text, self._language):
             return "wrong language"
-        return "duplicate" if folded(text) in self.seeds else None
-
-    def _show(self, system: str, request: str, output: ModelOutput) -> None:
-        """Put a question and its reply where the log viewer shows them."""
-        if self.questions == 1:
-            self.state.messages = [ChatMessageSystem(content=system)]
-        self.state.messages.append(ChatMessageUser(content=request))
-        if not output.empty:
-            self.state.messages.append(output.message)
-        self.state.output = output
+        return "duplicate" if folded(text) in self._known else None
 
 
 def _without_seed(reply: WriterReply) -> Sequence[tuple[str, str]]:

@@ -41,22 +41,18 @@ def api_text(text: str) -> ApiText | None:
 
 def block_kind(names: Iterable[str]) -> Provenance:
     """Say whose block it was: of safety, unless all that the provider names is something else."""
-    known = {_blocks().get(name, Provenance.PROVIDER_FILTER) for name in names}
+    known = {named_block(name) or Provenance.PROVIDER_FILTER for name in names}
     return known.pop() if len(known) == 1 else Provenance.PROVIDER_FILTER
 
 
-def unknown_stop(stop_type: str) -> Provenance | None:
-    """Say whose block a stop is that Inspect reports as unknown; None for one that is none."""
-    return _by_name("unknown_stops").get(stop_type)
-
-
-def _blocks() -> dict[str, Provenance]:
-    return _by_name("blocks")
+def named_block(name: str | None) -> Provenance | None:
+    """Say whose block it is that a provider calls by this name; None for no known block."""
+    return _blocks().get(name) if name else None
 
 
 @cache
-def _by_name(table: str) -> dict[str, Provenance]:
-    return {name: Provenance(who) for who, names in _file()[table].items() for name in names}
+def _blocks() -> dict[str, Provenance]:
+    return {name: Provenance(who) for who, names in _file()["blocks"].items() for name in names}
 
 
 @cache

@@ -1,0 +1,137 @@
+"""What is asked of a model, and what came of it: conversations that know nothing of networks.
+
+A conversation says what to ask next and takes the reply. Asking drives it until it asks no more,
+and keeps the replies. From these, in their order, another conversation of the same kind is brought
+to the same end at any later time: what is made of the replies is never kept, always made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from inspect_ai.model import ChatMessage, ModelOutput, ResponseSchema
+
+from or_eval.dataset_builders.engine.models import BoundModel, digest_of
+
+
+class Request(NamedTuple):
+    """What is sent to a model.
+
+    Attributes:
+        messages: The messages.
+        schema: The form of the reply, for providers that take one; the messages say it too.
+        temperature: Sampling temperature where the user has set none; None for the model's own.
+        about: What the reply will be about, for the conversation; JSON-ready.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    schema: ResponseSchema | None = None
+    temperature: float | None = None
+    about: Any = None
+
+
+class Reply(NamedTuple):
+    """What came of a request.
+
+    Attributes:
+        model: Name of the model.
+        text: What it said; of a problem, what the provider said of it.
+        stop: Why it stopped, in Inspect's words.
+        problem: ``blocked`` or ``failed`` where the provider would not have the request.
+        about: What the request was about.
+        input_tokens: Tokens sent.
+        output_tokens: Tokens returned.
+        dollars: Their price, where Inspect knows it.
+    """
+
+    model: str
+    text: str
+    stop: str = "stop"
+    problem: str | None = None
+    about: Any = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dollars: float | None = None
+
+
+class Told(NamedTuple):
+    """What a conversation came to, for those who read its log."""
+
+    value: float
+    answer: str
+    explanation: str = ""
+
+
+class Conversation(Protocol):
+    """The questions to one model, or to several in turn, about one thing."""
+
+    def request(self) -> Request | None:
+        """Say what to ask next; None at the end."""
+
+    def take(self, reply: Reply) -> None:
+        """Take the reply to the last request, or, later, to the next one that was asked then."""
+
+    def told(self) -> Told:
+        """Say what it came to."""
+
+
+Talk = TypeVar("Talk", bound=Conversation)
+
+
+@dataclass(frozen=True)
+class Question(Generic[Talk]):
+    """A conversation that is to be held, or was held before.
+
+    Attributes:
+        role: The role in which models are asked.
+        models: The models that are asked in turn; the first is the one that answers.
+        start: Begins the conversation.
+        course: What beside its first request makes it another conversation; JSON-ready.
+        shown: What the log says of it beside the requests.
+        text: What the log shows as its subject.
+    """
+
+    role: str
+    models: Sequence[BoundModel]
+    start: Callable[[], Talk]
+    course: Any = None
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+
+    @cached_property
+    def key(self) -> str:
+        """What the answer is kept under: who is asked what, in 32 hex digits."""
+        first = self.start().request()
+        if first is None:
+            raise ValueError("a conversation that asks nothing is no question")
+        messages = [(message.role, message.text) for message in first.messages]
+        schema = first.schema.name if first.schema is not None else None
+        who = [self.role, self.models[0].identity]
+        return digest_of([who, messages, schema, first.temperature, self.course])[:32]
+
+
+def reply_of(output: ModelOutput, model: str, about: Any) -> Reply:
+    """Give what is kept of a model's output."""
+    usage = output.usage
+    stop = "unknown" if output.empty else output.stop_reason
+    return Reply(
+        model,
+        "" if output.empty else output.completion,
+        stop,
+        "blocked" if stop == "content_filter" else None,
+        about,
+        0 if usage is None else usage.input_tokens,
+        0 if usage is None else usage.output_tokens,
+        None if usage is None else usage.total_cost,
+    )
+
+
+def replayed(question: Question[Talk], replies: Sequence[Reply]) -> Talk:
+    """Bring a conversation to its end by replies that were kept."""
+    conversation = question.start()
+    for reply in replies:
+        conversation.take(reply)
+    return conversation

@@ -1,0 +1,171 @@
+"""The ledger of a build: which question was answered how, and in which log.
+
+The logs are the truth; the ledger is what is looked up, made from them and mended by them. It is
+an SQLite file, so that a look-up takes no more memory for a million answers than for one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.log import (
+    EvalLog,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+    read_eval_log_samples,
+)
+
+from or_eval.dataset_builders.engine.conversations import Reply
+from or_eval.dataset_builders.engine.request_errors import FAILED
+from or_eval.dataset_builders.engine.rows import in_batches
+
+LEDGER = "ledger.sqlite"
+MARK = "or_eval"
+"""Key of a log's metadata that says what kind of log of a build it is."""
+VERDICTS = "verdicts"
+"""Key of a log's metadata that says what the verdicts on its responses depend on."""
+REPLIES = "replies"
+"""Key of a sample's store that holds the replies of a conversation that came to its end."""
+
+_UNUSED = {"messages", "events", "events_data", "attachments", "error_retries", "output"}
+_REJECTS_ALL = 10
+_LOOKED_UP = 500
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, replies TEXT, log TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tested (key TEXT PRIMARY KEY, log TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS logs (log TEXT PRIMARY KEY, size INTEGER, time INTEGER) WITHOUT ROWID;
+"""
+
+
+class Ledger:
+    """What is known of the answers in a build's logs.
+
+    Args:
+        out: Folder of the build.
+        logs: Folder of its logs.
+    """
+
+    def __init__(self, out: Path, logs: Path) -> None:
+        self._out, self._logs = out, logs
+        self._base = self._open()
+        self.refresh()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._base.close()
+
+    def refresh(self) -> None:
+        """Take what logs hold that the ledger doesn't know, or not as they are now."""
+        known = {log: rest for log, *rest in self._base.execute("SELECT * FROM logs")}
+        for path in sorted(self._logs.rglob("*.eval")):
+            state = path.stat()
+            if known.pop(self._name(path), None) != [state.st_size, state.st_mtime_ns]:
+                self.add(path)
+        for gone in known:
+            self._forget(gone)
+
+    def add(self, path: Path) -> None:
+        """Take the answers in a log; one that has lost its end is set aside."""
+        self._forget(self._name(path))
+        if not zipfile.is_zipfile(path):
+            path.rename(path.with_suffix(".damaged"))
+            return
+        head = read_eval_log(str(path), header_only=True)
+        mark = (head.eval.metadata or {}).get(MARK)
+        name, state = self._name(path), path.stat()
+        with self._base:
+            if mark == "questions":
+                self._base.executemany(
+                    "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
+                    ((key, replies, name) for key, replies in _answers(path, head)),
+                )
+            elif mark is not None:
+                self._base.executemany(
+                    "INSERT OR REPLACE INTO tested VALUES (?, ?)",
+                    ((key, name) for key in _tested(path, str(mark), head)),
+                )
+            self._base.execute(
+                "INSERT OR REPLACE INTO logs VALUES (?, ?, ?)",
+                (name, state.st_size, state.st_mtime_ns),
+            )
+
+    def answers(self, keys: Iterable[str]) -> dict[str, list[Reply]]:
+        """Give the replies to the questions that were answered, by key."""
+        found = self._look_up("SELECT key, replies FROM answers", keys)
+        return {key: [Reply(*reply) for reply in json.loads(text)] for key, text in found}
+
+    def answered(self, keys: Iterable[str]) -> set[str]:
+        """Give those of some keys whose questions were answered."""
+        return {key for key, _ in self._look_up("SELECT key, NULL FROM answers", keys)}
+
+    def tested(self, keys: Iterable[str]) -> dict[str, Path]:
+        """Give the logs in which prompts were tested, by key."""
+        found = self._look_up("SELECT key, log FROM tested", keys)
+        return {key: self._logs / log for key, log in found}
+
+    def _forget(self, log: str) -> None:
+        """Forget a log. An answer stays when its log is gone; what was tested is there alone."""
+        with self._base:
+            self._base.execute("DELETE FROM tested WHERE log = ?", (log,))
+            self._base.execute("DELETE FROM logs WHERE log = ?", (log,))
+
+    def _open(self) -> sqlite3.Connection:
+        path = self._out / LEDGER
+        try:
+            base = sqlite3.connect(path)
+            base.executescript(_TABLES)
+        except sqlite3.DatabaseError:
+            # Whatever it is, the logs tell it again.
+            path.unlink()
+            base = sqlite3.connect(path)
+            base.executescript(_TABLES)
+        return base
+
+    def _name(self, path: Path) -> str:
+        return path.resolve().relative_to(self._logs.resolve()).as_posix()
+
+    def _look_up(self, query: str, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
+        for some in in_batches(keys, _LOOKED_UP):
+            places = ", ".join("?" * len(some))
+            yield from self._base.execute(f"{query} WHERE key IN ({places})", some)
+
+
+def _answers(path: Path, head: EvalLog) -> list[tuple[str, str]]:
+    """Read the conversations that came to their end; none where the provider rejects them all."""
+    found: list[tuple[str, str]] = []
+    rejected = 0
+    samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_UNUSED)
+    for sample in samples:
+        replies = sample.store.get(REPLIES)
+        if sample.error is not None or replies is None:
+            continue
+        found.append((str(sample.id), json.dumps(replies, ensure_ascii=False)))
+        rejected += all(Reply(*reply).problem == FAILED for reply in replies)
+    # Then it isn't the single request that is wrong, and all of them have to be asked again.
+    return [] if rejected == len(found) >= _REJECTS_ALL else found
+
+
+def _tested(path: Path, mark: str, head: EvalLog) -> Iterator[str]:
+    """Give the keys of the prompts that were tested as often as they had to be."""
+    epochs = head.eval.config.epochs or 1
+    done: dict[str, int] = {}
+    for summary in read_eval_log_sample_summaries(str(path)):
+        if summary.completed and not summary.error:
+            done[str(summary.id)] = done.get(str(summary.id), 0) + 1
+    return (tested_key(mark, id) for id, count in done.items() if count == epochs)
+
+
+def tested_key(mark: str, id: str) -> str:
+    """Give the key of a prompt that is tested on a model in some way."""
+    return f"{mark}-{id}"
+
+
+def rejections(path: Path) -> Sequence[str]:
+    """Give what a provider said in rejecting the requests of a log."""
+    samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_UNUSED)
+    return [Reply(*reply).text for sample in samples for reply in sample.store.get(REPLIES, [])]

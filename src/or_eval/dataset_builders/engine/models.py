@@ -1,0 +1,147 @@
+"""Which models a build asks: bound to roles by the user or the recipe, with their settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from inspect_ai._util.config import parse_cli_args
+from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
+
+from or_eval.dataset_builders.errors import BuildError
+
+Sense = Literal["panel", "turns", "pool"]
+"""What a list of models is: all are asked, they take turns, or they are one model's endpoints."""
+
+_SENSES: tuple[Sense, ...] = ("panel", "turns", "pool")
+# What changes how a model is called, and not what it says. Headers may hold keys besides.
+_TRANSPORT = {
+    "extra_headers",
+    *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout"),
+    *("max_connections", "adaptive_connections", "batch", "cache", "cache_prompt"),
+}
+# Arguments of a model that say how it is reached, and not which one it is.
+_REACHING = {"base_url", "api_key", "max_retries", "timeout", "http_client", "default_headers"}
+
+
+@dataclass(frozen=True, slots=True)
+class BoundModel:
+    """A model as it is to be asked.
+
+    Attributes:
+        name: Its name, as Inspect has it.
+        settings: Inspect's generation settings.
+        arguments: Arguments of its provider.
+        members: Of a pool, the endpoints that stand for the one model.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    members: tuple[BoundModel, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """What stands for the model and all that changes what it says, in 12 hex digits.
+
+        A digest, since arguments may hold secrets.
+        """
+        asked = self.members[0] if self.members else self
+        told = [
+            asked.name,
+            {key: value for key, value in asked.settings.items() if key not in _TRANSPORT},
+            {key: value for key, value in asked.arguments.items() if key not in _REACHING},
+        ]
+        return digest_of(told)[:12]
+
+    def make(self) -> Model:
+        """Make the model, whose replies are cached apart from those of others of its name."""
+        if self.members:
+            from or_eval.dataset_builders.engine.pool import pool_of
+
+            return pool_of([member.make() for member in self.members], self._policy())
+        config = GenerateConfig(**{"cache": self._policy(), **self.settings})
+        return get_model(self.name, config=config, memoize=False, **self.arguments)
+
+    def _policy(self) -> CachePolicy:
+        return CachePolicy(expiry=None, scopes={"asked": self.identity})
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The models of a role, and what they are to each other; None where their stage decides."""
+
+    models: tuple[BoundModel, ...]
+    sense: Sense | None = None
+
+
+def digest_of(data: Any) -> str:
+    """Give the SHA-256 of data that can be written as JSON."""
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def default_model(model: str | None) -> Binding | None:
+    """Bind the model that is asked in every role that none is bound to."""
+    name = model or os.environ.get("INSPECT_EVAL_MODEL")
+    return None if name is None else Binding((BoundModel(name),))
+
+
+def bindings_of_options(options: Sequence[str]) -> dict[str, Binding]:
+    """Read ``ROLE=MODEL`` in Inspect's syntax, with lists, settings and what a list is.
+
+    Raises:
+        BuildError: One can't be read.
+    """
+    if unbound := [option for option in options if "=" not in option]:
+        raise BuildError(f"--model-role {unbound[0]}: give ROLE=PROVIDER/MODEL")
+    try:
+        parsed = parse_cli_args(tuple(options), force_str=False)
+        return {role: binding_of(said) for role, said in parsed.items()}
+    except Exception as error:
+        raise BuildError(f"--model-role: {' '.join(str(error).split())}") from error
+
+
+def binding_of(said: Any) -> Binding:
+    """Read what a recipe or an option says of the models of a role.
+
+    Args:
+        said: A name; a mapping with ``model``, its ``model_args`` and settings; a list of these;
+            or a mapping that says what such a list is: ``{panel: [...]}``, ``{turns: [...]}``,
+            ``{pool: [...]}``.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    sense = None
+    if isinstance(said, Mapping) and "model" not in said:
+        senses = [key for key in said if key in _SENSES]
+        if len(said) != 1 or not senses:
+            raise ValueError("give a model, or one of panel, turns, pool with a list of models")
+        sense = senses[0]
+        said = said[sense]
+    models = tuple(_model(item) for item in (said if isinstance(said, list | tuple) else [said]))
+    if not models:
+        raise ValueError("an empty list names no model")
+    if sense == "pool":
+        if len({model.identity for model in models}) > 1:
+            raise ValueError("a pool is one model with the same settings at several places")
+        return Binding((BoundModel(models[0].name, members=models),), "turns")
+    return Binding(models, sense)
+
+
+def _model(said: Any) -> BoundModel:
+    if isinstance(said, str):
+        return BoundModel(said)
+    if not isinstance(said, Mapping) or not isinstance(said.get("model"), str):
+        raise ValueError(f"{said!r} is no model: give PROVIDER/MODEL, or a mapping with 'model'")
+    settings = {key: value for key, value in said.items() if key not in ("model", "model_args")}
+    arguments = said.get("model_args", {})
+    if not isinstance(arguments, Mapping):
+        raise ValueError("model_args must be a mapping")
+    GenerateConfig(**settings)  # raises where a setting isn't one
+    return BoundModel(said["model"], settings, dict(arguments))

@@ -1,0 +1,152 @@
+"""A pool: one model at several endpoints, or with several keys, asked as if it were at one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+from inspect_ai._util.http import status_code_of
+from inspect_ai._util.registry import registry_info, set_registry_info
+from inspect_ai.model import (
+    CachePolicy,
+    ChatMessage,
+    GenerateConfig,
+    Model,
+    ModelAPI,
+    ModelOutput,
+)
+from inspect_ai.model._model_call import ModelCall
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+_DEAD_AFTER = 3
+_FIRST_REST = 0.5
+_LONGEST_REST = 60.0
+_LOOK_AGAIN = 0.02
+# What a server says of whoever asks it, and not of the request.
+_OF_ENDPOINT = frozenset({401, 402, 403, 404})
+_RATE_LIMIT = 429
+
+
+@dataclass
+class Member:
+    """An endpoint of a pool.
+
+    Attributes:
+        model: The model at this endpoint.
+        limit: Most calls at once.
+        calls: Calls under way.
+        failures: Calls in a row that failed for no fault of theirs.
+        rests_until: When it may be asked again, after it asked for a pause.
+    """
+
+    model: Model
+    limit: int
+    calls: int = 0
+    failures: int = 0
+    rests_until: float = 0.0
+
+    @property
+    def dead(self) -> bool:
+        """Whether it has failed too often to be asked again."""
+        return self.failures >= _DEAD_AFTER
+
+
+class Pool(ModelAPI):
+    """Gives each call to the endpoint with most room, and takes out those that are dead.
+
+    A call that an endpoint fails goes to another one. What an endpoint says of the request itself
+    is the answer.
+
+    Args:
+        members: The endpoints; at least one.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        first = members[0].model.api
+        super().__init__(first.model_name)
+        self.members = list(members)
+        set_registry_info(self, registry_info(first))
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput | tuple[ModelOutput | Exception, ModelCall]:
+        """Ask the endpoint with most room."""
+        while True:
+            member = await self._free()
+            member.calls += 1
+            try:
+                found = await member.model.api.generate(input, tools, tool_choice, config)
+            except Exception as error:
+                if not self._sort_out(member, error):
+                    raise
+            else:
+                said = found[0] if isinstance(found, tuple) else found
+                if not (isinstance(said, Exception) and self._sort_out(member, said)):
+                    if not isinstance(said, Exception):
+                        member.failures = 0
+                    return found
+            finally:
+                member.calls -= 1
+
+    def max_connections(self) -> int:
+        """Give the calls that all endpoints take at once."""
+        return sum(member.limit for member in self.members)
+
+    def connection_key(self) -> str:
+        """Share the connections with no other model."""
+        return f"pool-{id(self)}"
+
+    async def _free(self) -> Member:
+        while True:
+            now = time.monotonic()
+            ready = [
+                member
+                for member in self.members
+                if not member.dead and member.calls < member.limit and member.rests_until <= now
+            ]
+            if ready:
+                return min(ready, key=lambda member: member.calls / member.limit)
+            await anyio.sleep(_LOOK_AGAIN)
+
+    def _sort_out(self, member: Member, error: Exception) -> bool:
+        """Note what an error says of an endpoint; tell whether another one is to be asked."""
+        status = status_code_of(error)
+        if status == _RATE_LIMIT:
+            member.failures += 1
+            rest = min(_FIRST_REST * 2**member.failures, _LONGEST_REST)
+            member.rests_until = time.monotonic() + rest
+            # One that asks for pauses is alive, unless nobody else is left to wait for it.
+            others = any(not other.dead for other in self.members if other is not member)
+            member.failures = min(member.failures, _DEAD_AFTER - 1) if others else member.failures
+        elif status in _OF_ENDPOINT:
+            member.failures = _DEAD_AFTER
+        elif status is None or status >= 500:
+            member.failures += 1
+        else:
+            return False
+        return any(not other.dead for other in self.members)
+
+
+def pool_of(members: Sequence[Model], cache: CachePolicy) -> Model:
+    """Make one model of several endpoints, each with its own limit of calls at once.
+
+    Args:
+        members: The model at each endpoint.
+        cache: How replies are cached, whichever endpoint gave them.
+    """
+    pool = Pool(
+        [
+            Member(member, member.config.max_connections or member.api.max_connections())
+            for member in members
+        ]
+    )
+    settings = members[0].config.model_copy(
+        update={"cache": cache, "max_connections": pool.max_connections()}
+    )
+    return Model(pool, settings)
