@@ -130,8 +130,8 @@ class LanguageError(ValueError):
 class PatternSet:
     """Patterns compiled to a few automata, each of which reads a text once for all it holds.
 
-    One automaton for all would be fewest reads, but its states multiply: measured on Korean, it
-    is ten times slower than small ones of patterns that are alike.
+    One automaton for all would be fewest reads, but its states multiply: measured on Japanese, one of
+    24 patterns is four times slower than three of 8 that are alike.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ _ESCAPE = re.compile(r"\\(?:[pP](?:\{[A-Za-z_]+\}|[A-Z])|[A-Za-z])|\(\?[A-Za-z]*
 # RE2's \b knows ASCII letters only; the term {b} is a word edge in every script.
 _WORD_EDGE = r"^|$|[^\pL\pN\pM]"
 _MEMORY = 16 * 1024 * 1024
-_PATTERNS_PER_AUTOMATON = 24
+_PATTERNS_PER_AUTOMATON = 8
 
 
 @cache
