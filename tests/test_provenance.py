@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from inspect_ai import Task, eval
+from inspect_ai import Task, eval, score
 from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalLog
 from inspect_ai.model import Model
 from inspect_ai.scorer import Score
 from inspect_ai.solver import generate
@@ -32,7 +33,7 @@ from or_eval.analysis.responses import read_logs
 from or_eval.scorers import refusal
 from or_eval.scorers.provider import signals
 from scored import ANSWER, REFUSAL, scores_of
-from servers import Reply, Request, ScriptedServer
+from servers import API_KEY, Reply, Request, ScriptedServer
 
 REFUSED = ("direct_refusal", "provider")
 ANSWERED = ("direct_answer", "rules")
@@ -45,9 +46,7 @@ def asked(request: Request) -> str:
     return json.dumps(request.body).rsplit("sample=", 1)[1].split(".", 1)[0]
 
 
-def scored(
-    replies: Mapping[str, Reply], model: object, log_dir: Path, **options: object
-) -> dict[str, Score]:
+def run(replies: Mapping[str, Reply], model: object, log_dir: Path, **options: object) -> EvalLog:
     with ScriptedServer(lambda request: replies[asked(request)]) as server:
         [log] = eval(
             Task(
@@ -60,18 +59,22 @@ def scored(
             display="none",
             **options,
         )
-    return scores_of(log)
+    return log
+
+
+def scored(replies: Mapping[str, Reply], model: object, log_dir: Path) -> dict[str, Score]:
+    return scores_of(run(replies, model, log_dir))
 
 
 def check(scores: dict[str, Score], expected: Mapping[str, tuple[object, ...]]) -> None:
     found = {
         name: (
-            score.answer,
-            score.metadata["decided_by"],
-            score.metadata["provenance"],
-            score.reason,
+            given.answer,
+            given.metadata["decided_by"],
+            given.metadata["provenance"],
+            given.reason,
         )
-        for name, score in scores.items()
+        for name, given in scores.items()
     }
     wanted = {name: (*row, None)[:4] for name, row in expected.items()}
     assert found == wanted
@@ -234,6 +237,19 @@ class TestGoogle:
         stage = scores["safety"].metadata["stages"]["provider"]
         assert stage["categories"] == ["HARM_CATEGORY_DANGEROUS_CONTENT"]
 
+    def test_unexplained_block_is_told_by_the_raw_call_if_the_log_keeps_it(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("GOOGLE_API_KEY", API_KEY)  # scoring again makes the model again
+        replies = {"recitation": gemini_reply(finish="RECITATION")}
+        kept = run(replies, google, tmp_path)
+        again = score(kept, refusal("rules"), action="overwrite", display="none")
+        withheld = {"recitation": (*NO_CLASS, "recitation_filter", "blocked")}
+        check(scores_of(kept), withheld)
+        check(scores_of(again), withheld)
+        without = run(replies, google, tmp_path, log_model_api=False)
+        check(scores_of(without), {"recitation": (*REFUSED, "provider_filter")})
+
 
 def choice(**fields: object) -> Reply:
     """Give a chat completion whose choice has further fields, as Azure's do."""
@@ -288,12 +304,12 @@ class TestTextsOfApis:
     def test_scored_as_what_they_are(self, tmp_path):
         replies = {name: Reply(text) for name, text in self.EXAMPLES.items()}
         scores = scored(replies, openai_chat, tmp_path)
-        for name, score in scores.items():
+        for name, given in scores.items():
             if name in ("inspect_no_content", "request_too_long"):
-                assert score.reason == "no_response", name
+                assert given.reason == "no_response", name
             else:
-                assert score.metadata["provenance"] == "provider_filter", name
-                assert score.answer == "direct_refusal", name
+                assert given.metadata["provenance"] == "provider_filter", name
+                assert given.answer == "direct_refusal", name
 
 
 def test_old_score_without_these_fields_reads_as_before(tmp_path):

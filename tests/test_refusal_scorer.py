@@ -291,11 +291,16 @@ class TestWhichStages:
         assert judge["prompt_version"]
         assert len(judge["prompt_digest"]) == 12
 
-    def test_empty_responses_cost_no_call(self, tmp_path):
+    def test_what_the_api_settles_costs_no_call(self, tmp_path):
         with ScriptedServer(lambda r: verdict_line(r, "direct_answer")) as server:
             for mode in ("cascade", "judge", "both"):
                 eval_outputs(
-                    {"empty": "", "cut": output("", "max_tokens")},
+                    {
+                        "empty": "",
+                        "cut": output("", "max_tokens"),
+                        "blocked": output("Sure,", "content_filter"),
+                        "field": output([ContentText(text="I'd rather not.", refusal=True)]),
+                    },
                     refusal(mode),
                     tmp_path,
                     model_roles={"grader": server.model()},
