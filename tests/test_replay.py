@@ -22,6 +22,7 @@ from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from or_eval.schema import prompt_id
+from or_eval.scorers.provider import read_output
 from or_eval.sources import DataError
 from replayed import OK, Rows, completions, logs_of, run_replay, try_replay, write_jsonl
 
@@ -363,6 +364,8 @@ async def test_what_a_provider_said_is_kept(tmp_path: Path) -> None:
         "null": ("", "content_filter"),
         "NaN": ("", "stop"),
     }
+    told = {p: read_output(o).provenance for p, o in outputs.items()}
+    assert (told["blocked"], told["null"]) == ("provider_filter", "recitation_filter")
     assert outputs["thought"].message.content[0].reasoning == "I cannot… or can I?"
     with pytest.raises(LookupError, match="no response of 'm' to this prompt"):
         await ask(file, "m", "unknown")

@@ -17,6 +17,7 @@ from inspect_ai.model import (
     ModelAPI,
     ModelOutput,
     ModelUsage,
+    StopDetails,
     modelapi,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
@@ -116,13 +117,18 @@ def _about_to_run() -> bool:
     return inspect_eval._eval_async_running
 
 
+# The provider's own word for these tells a recitation from a block for safety.
+_TELLING_STOPS = ("content_filter", "unknown")
+
+
 def _output(model: str, response: StoredResponse, responses: ResponseFile) -> ModelOutput:
-    text = response.text
+    text, stop = response.text, stop_reason_of(response.stop_reason)
     thought: list[Content] = [ContentReasoning(reasoning=response.reasoning)]
     output = ModelOutput.from_content(
         model,
         [*thought, ContentText(text=text)] if response.reasoning else text,
-        stop_reason=stop_reason_of(response.stop_reason),
+        stop_reason=stop,
+        stop_details=StopDetails(type=response.stop_reason) if stop in _TELLING_STOPS else None,
     )
     # Nothing was spent; without usage Inspect would count tokens with a tokenizer from the Hub.
     output.usage = ModelUsage()

@@ -47,13 +47,17 @@ def block_kind(names: Iterable[str]) -> Provenance:
 
 
 def named_block(name: str | None) -> Provenance | None:
-    """Say whose block it is that a provider calls by this name; None for no known block."""
-    return _blocks().get(name) if name else None
+    """Say whose block it is that a provider calls by this name; None for no known block.
+
+    The name may be in any case, also as Python shows an enum's member.
+    """
+    return _blocks().get(name.rpartition(".")[2].lower()) if name else None
 
 
 @cache
 def _blocks() -> dict[str, Provenance]:
-    return {name: Provenance(who) for who, names in _file()["blocks"].items() for name in names}
+    blocks = _file()["blocks"].items()
+    return {name.lower(): Provenance(who) for who, names in blocks for name in names}
 
 
 @cache

@@ -130,8 +130,8 @@ class LanguageError(ValueError):
 class PatternSet:
     """Patterns compiled to a few automata, each of which reads a text once for all it holds.
 
-    One automaton for all would be fewest reads, but its states multiply: measured on Japanese,
-    one of 24 patterns is four times slower than three of 8 that are alike.
+    One automaton for all would be fewest reads, but its states multiply: measured on Japanese, one
+    of 24 patterns is four times slower than three of 8 that are alike.
     """
 
     def __init__(self) -> None:
