@@ -25,6 +25,9 @@ _A_TO_Z = frozenset("abcdefghijklmnopqrstuvwxyz")
 _CODE = re.compile(r"```[^`]*(?:```|$)|`[^`\n]*`")
 # Shares of a text's weight, found by trying sentences of many languages: below this a second
 # language is a borrowed word.
+_STRAY_LETTERS = 8
+# Languages written with Han beside a script of their own.
+_WITH_HAN = ("ja", "ko")
 _SECOND_LANGUAGE = 0.12
 # Fewer words than this can be too few to tell neighbours apart.
 _FEW_WORDS = 8
@@ -105,17 +108,43 @@ def detect_languages(text: str) -> Languages:
     return Languages(f"{found.tag}+{second[0]}", (*found.read, *second) if found.read else ())
 
 
+def strays(text: str, prompt: str, read: Sequence[str]) -> bool:
+    """Tell whether a text strays into a script that neither its languages nor its prompt use.
+
+    Weak models that lose a language do: such a text is hardly what was asked for.
+
+    Args:
+        text: The text.
+        prompt: What it answers.
+        read: The languages that the text is read in.
+    """
+    if text.isascii():
+        return False
+    own = {_LATIN, *_letters_by_script(prompt)}
+    for code in read:
+        own |= {name for name, script in _scripts().items() if script.language == code}
+        own |= {_languages()[code].script} if code in _languages() else set()
+        own |= {"han"} if code in _WITH_HAN else set()
+    counts = _letters_by_script(text)
+    return any(n >= _STRAY_LETTERS for script, n in counts.items() if script not in own)
+
+
+def _letters_by_script(text: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for char, count in Counter(text).items():
+        script = _script_of(char)
+        if script:
+            counts[script] += count
+    return counts
+
+
 def _supported(code: str) -> Languages:
     return Languages(code, (code,) if code in language_codes() else ())
 
 
 def _script_weights(sample: str) -> dict[str, float]:
-    weights: dict[str, float] = {}
-    for char, count in Counter(sample).items():
-        script = _script_of(char)
-        if script:
-            weights[script] = weights.get(script, 0.0) + count * _scripts()[script].weight
-    return weights
+    counts = _letters_by_script(sample)
+    return {script: count * _scripts()[script].weight for script, count in counts.items()}
 
 
 def _among_neighbours(sample: str, script: str) -> Languages:

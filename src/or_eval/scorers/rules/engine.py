@@ -9,7 +9,7 @@ from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules.acts import ReadPassage, acts_of_prompt, read_passages
 from or_eval.scorers.rules.certainty import is_certain, may_decline
 from or_eval.scorers.rules.decision import Ruling, decide, outline_of
-from or_eval.scorers.rules.detection import Languages, detect_languages
+from or_eval.scorers.rules.detection import Languages, detect_languages, strays
 from or_eval.scorers.rules.language_pack import (
     Act,
     LanguagePack,
@@ -85,7 +85,7 @@ def classify_response(
     ruling = decide(outline, asked, on_topic=on_topic)
     certain = languages.tag is not None and is_certain(ruling, outline, asked, topic)
     if certain and not ruling.label.refused:
-        certain = _holds_no_refusal(said, packs)
+        certain = _holds_no_refusal(said, packs) and not strays(said, prompt or "", languages.read)
     return Verdict(
         ruling.label,
         certain,
