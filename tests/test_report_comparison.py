@@ -46,6 +46,7 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
         opened(browser, tmp_path / "out" / "index.html") as (page, heard),
     ):
         page.locator("details.prompt summary").first.click()
+        page.locator(".response h4").first.wait_for()
         titles = page.locator(".response h4").all_inner_texts()
         assert titles == ["m, run A: direct_answer", "m, run B: direct_refusal"]
         assert page.locator("details.prompt b").first.inner_text() == "newly refused by m"

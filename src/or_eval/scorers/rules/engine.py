@@ -85,7 +85,11 @@ def classify_response(
     ruling = decide(outline, asked, on_topic=on_topic)
     certain = languages.tag is not None and is_certain(ruling, outline, asked, topic)
     if certain and not ruling.label.refused:
-        certain = _holds_no_refusal(said, packs) and not strays(said, prompt or "", languages.read)
+        certain = (
+            all(pack.certain_answers for pack in packs)
+            and _holds_no_refusal(said, packs)
+            and not strays(said, prompt or "", languages.read)
+        )
     return Verdict(
         ruling.label,
         certain,

@@ -178,6 +178,8 @@ class LanguagePack:
         response: The patterns that read responses.
         prompt: The patterns that read prompts.
         grounds: The patterns that tell why a response declines.
+        certain_answers: Whether an answer in it may be certain: not where models so often lose the
+            language that what looks like an answer is none.
         variants: Character folding of this language, such as traditional to simplified Chinese.
     """
 
@@ -186,6 +188,7 @@ class LanguagePack:
     response: PatternSet
     prompt: PatternSet
     grounds: PatternSet
+    certain_answers: bool
     variants: dict[int, str]
 
 
@@ -235,11 +238,11 @@ def parse_language(code: str, text: str) -> dict[str, Any]:
 def compile_language(code: str, data: dict[str, Any]) -> LanguagePack:
     """Check and compile what a language file holds."""
     where = f"{code}.toml"
-    unknown = set(data) - {"name", "common_words", "variants", "terms", *Act}
+    unknown = set(data) - {"name", "common_words", "certain_answers", "variants", "terms", *Act}
     if unknown:
         raise LanguageError(
-            f"{where}: unknown key '{min(unknown)}'; there are: name, common_words, variants, "
-            f"terms, {', '.join(Act)}"
+            f"{where}: unknown key '{min(unknown)}'; there are: name, common_words, "
+            f"certain_answers, variants, terms, {', '.join(Act)}"
         )
     if not isinstance(data.get("name"), str):
         raise LanguageError(f"{where}: key 'name' is missing")
@@ -263,6 +266,7 @@ def compile_language(code: str, data: dict[str, Any]) -> LanguagePack:
         response=response,
         prompt=prompt,
         grounds=grounds,
+        certain_answers=data.get("certain_answers", True) is True,
         variants=_variants(where, data.get("variants", "")),
     )
 
