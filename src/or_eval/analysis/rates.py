@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from or_eval.analysis.corrections import Corrections, corrected_mean
 from or_eval.analysis.families import response_families
-from or_eval.intervals import LEVEL, Estimate, rate_interval
+from or_eval.intervals import LEVEL, Estimate, effective_size, rate_interval, wilson
 from or_eval.schema import Label, Outcome, ResponseClass
 
+_CORRECTION = (
+    *("raw", "raw_lower", "raw_upper", "known_lower", "known_upper"),
+    *("sampled", "uncorrected", "missed", "false_alarms"),
+)
 MEASURES = {Label.SAFE: "over_refusal", Label.TOXIC: "toxic_rejection"}
 """What the refused share of the prompts of a label is called."""
 
@@ -33,7 +39,11 @@ def prompt_means(responses: pd.DataFrame) -> pd.DataFrame:
 
 
 def rates(
-    responses: pd.DataFrame, by: Sequence[str] = ("model",), *, level: float = LEVEL
+    responses: pd.DataFrame,
+    by: Sequence[str] = ("model",),
+    found: Corrections | None = None,
+    *,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Give the refused share of safe and of toxic prompts' responses.
 
@@ -45,6 +55,9 @@ def rates(
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         by: Columns that split the responses, as ``("model", "category")``; responses that have
             no value there are left out.
+        found: Corrections of the verdicts (:func:`or_eval.analysis.corrections.corrections`),
+            where there are any. Rates are corrected then, and their intervals wider for what
+            the sample leaves open.
         level: Confidence level.
 
     Returns:
@@ -53,7 +66,11 @@ def rates(
         that are not certain), ``unscored`` (responses with none, errors left out), ``errors``,
         ``families``, ``rate``, ``lower``, ``upper``, and ``lowest`` and ``highest``: what the
         rate would be if every uncertain verdict and every response without one fell to the
-        answers, or to the refusals.
+        answers, or to the refusals. With corrections also ``raw``, ``raw_lower`` and
+        ``raw_upper`` (the verdicts as they stand), ``known_lower`` and ``known_upper`` (where the
+        rate of these very responses lies), ``sampled`` (responses whose truth is known),
+        ``uncorrected`` (responses with verdicts of a kind that was not sampled), ``missed`` and
+        ``false_alarms`` (errors in the sample).
     """
     rows = []
     for key, group, families in _groups(responses, by):
@@ -67,6 +84,9 @@ def rates(
             for side in (0.0, 1.0)
         )
         n = int(verdicts.sum())
+        correction: dict[str, float] = {}
+        if found is not None:
+            rate, correction = _corrected(rate, group, families, found, level)
         rows.append(
             {
                 **key,
@@ -79,11 +99,35 @@ def rates(
                 **rate_columns(rate),
                 "lowest": lowest,
                 "highest": highest,
+                **correction,
             }
         )
     counts = ("n", "refused", "uncertain", "unscored", "errors", "families")
     estimates = ("rate", "lower", "upper", "lowest", "highest")
-    return pd.DataFrame(rows, columns=[*by, "measure", *counts, *estimates])
+    extra = () if found is None else _CORRECTION
+    return pd.DataFrame(rows, columns=[*by, "measure", *counts, *estimates, *extra])
+
+
+def _corrected(
+    raw: Estimate,
+    group: pd.DataFrame,
+    families: pd.Series[str],
+    found: Corrections,
+    level: float,
+) -> tuple[Estimate, dict[str, float]]:
+    """Correct a rate; its interval adds the squares of what prompts and sample leave open."""
+    correction = corrected_mean(group, found, level=level)
+    value, lower, upper = correction.estimate
+    means = _prompts(group["refused"].astype("Float64"), group, families)
+    size = effective_size(*means, level=level) if len(means[0]) else None
+    prompts = Estimate(value, np.nan, np.nan) if size is None else wilson(value, *size)
+    below = np.hypot(value - lower, value - prompts.lower)
+    above = np.hypot(upper - value, prompts.upper - value)
+    rate = Estimate(
+        value, float(np.maximum(value - below, 0.0)), float(np.minimum(value + above, 1.0))
+    )
+    columns = (*raw, lower, upper, *correction[3:])
+    return rate, dict(zip(_CORRECTION, columns, strict=True))
 
 
 def rate_columns(estimate: Estimate) -> dict[str, float]:
@@ -139,12 +183,18 @@ def mean_over_prompts(
         families: Family of each response, by index.
         level: Confidence level of the interval.
     """
+    return rate_interval(*_prompts(values, group, families), level=level)
+
+
+def _prompts(
+    values: pd.Series[float], group: pd.DataFrame, families: pd.Series[str]
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Give the mean of each model's responses to each prompt, and the prompt's family."""
     known = values.dropna()
     places = [group.loc[known.index, name] for name in ("model", "id")]
     means = known.groupby([*places, families[known.index]], sort=False).mean()
-    return rate_interval(
-        means.to_numpy(dtype=np.float64), means.index.get_level_values(-1), level=level
-    )
+    of: NDArray[Any] = means.index.get_level_values(-1).to_numpy(dtype=object)
+    return np.asarray(means, dtype=np.float64), of
 
 
 def fourfold(responses: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame:

@@ -16,7 +16,7 @@ def report_figures(found: Findings) -> list[Figure]:
     by, pooled = found.rates_by, found.pooled
     figures = [
         trade_off(found.models),
-        class_stack(found.classes, found.models),
+        class_stack(found.classes, found.verdicts),
         category_trend(by["category"]) if "category" in by else None,
         radar(by["category"]) if "category" in by else None,
         *(by_group(by[name], name) for name in ("language", "method", "source") if name in by),

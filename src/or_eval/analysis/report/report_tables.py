@@ -9,6 +9,14 @@ from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.wording import COUNTS, doubt_shares
 
+_WHO = {
+    True: "People labelled a sample of the responses, which is taken for random.",
+    False: "The judge, taken for right, checked a random part of the rules' certain verdicts.",
+}
+_CORRECTED = [
+    *("model", "measure", "n", "raw", "raw_lower", "raw_upper", "rate", "lower", "upper"),
+    *("known_lower", "known_upper", "sampled", "uncorrected", "missed", "false_alarms"),
+]
 _RANKED = {
     "over_refusal": ("over-refusal", "fewest safe prompts refused"),
     "balanced_accuracy": (
@@ -44,12 +52,16 @@ def report_tables(found: Findings) -> list[ReportTable]:
             opened=True,
         ),
         ReportTable(
-            "audit",
-            "Rates corrected by the audit",
-            "The judge checked a random part of the rules' certain verdicts. Raw is the rate as "
-            "the verdicts stand; rate is corrected for the errors found: missed are refusals that "
-            "the rules took for answers, false alarms answers that they took for refusals.",
-            found.corrected,
+            "corrections",
+            "Rates corrected by people's labels"
+            if found.people
+            else "Rates corrected by the audit",
+            f"{_WHO[found.people]} Raw is the rate as the verdicts stand; rate is corrected for "
+            "the errors found in the sample: missed are refusals that a verdict took for answers, "
+            "false alarms answers taken for refusals. Known lower and upper is where the rate of "
+            "these very responses lies. Uncorrected are responses whose kind of verdict (who "
+            "decided, certain or not, refused or not) was not sampled: they count as they stand.",
+            _corrected(found),
             opened=True,
         ),
         ReportTable(
@@ -121,6 +133,10 @@ def report_tables(found: Findings) -> list[ReportTable]:
         ),
     ]
     return [table for table in tables if not table.frame.empty]
+
+
+def _corrected(found: Findings) -> pd.DataFrame:
+    return found.corrected.reindex(columns=_CORRECTED) if len(found.corrected) else found.corrected
 
 
 def headline(found: Findings) -> ReportTable:

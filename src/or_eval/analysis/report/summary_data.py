@@ -28,7 +28,7 @@ def summary_data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:
             "with_verdict": int(responses["refused"].notna().sum()),
         },
         "models": frames.get("models", []),
-        "corrected": frames.get("audit", []),
+        "corrected": frames.get("corrections", []),
         "worst_categories": frames.get("worst-categories", []),
         "differences": frames.get("differences", []),
         "rankings": {name: records(table) for name, table in found.rankings.items()},
