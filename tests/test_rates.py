@@ -27,7 +27,6 @@ from or_eval.analysis.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
 )
-from or_eval.analysis.bootstrap import bootstrap_sums
 from or_eval.analysis.comparisons import (
     compare_columns,
     compare_groups,
@@ -151,17 +150,6 @@ def test_wilson_covers_as_promised(n: int) -> None:
     assert 0.93 <= np.mean(covered) <= 0.97
 
 
-def test_resampling_patterns_is_resampling_families() -> None:
-    columns = np.array([[1.0, 1], [0, 1], [0, 1], [1, 1], [0, 1], [1, 1]])
-    families = list("aabbcd")
-    sums = bootstrap_sums(columns, families, draws=20_000)
-    by_family = np.array([[1.0, 2], [1, 2], [0, 1], [1, 1]])
-    random = np.random.default_rng(0)
-    drawn = by_family[random.integers(0, 4, (20_000, 4))].sum(axis=1)
-    assert sums.mean(axis=0) == pytest.approx(drawn.mean(axis=0), rel=0.02)
-    assert np.cov(sums.T) == pytest.approx(np.cov(drawn.T), rel=0.06, abs=0.02)
-
-
 def test_families_join_rewrites_of_a_seed_and_the_sides_of_a_pair() -> None:
     prompts = pd.DataFrame(
         {
@@ -245,6 +233,10 @@ def test_the_fourfold_table_by_hand() -> None:
     assert row["recall"] == pytest.approx(24 / 30)
     assert row["specificity"] == pytest.approx(40 / 50)
     assert row["f1"] == pytest.approx(2 * (24 / 34) * 0.8 / (24 / 34 + 0.8))
+    for name in ("accuracy", "precision", "recall", "f1", "specificity"):
+        assert 0 < row[f"{name}_lower"] < row[name] < row[f"{name}_upper"] < 1
+    plain = wilson(0.8, 30)
+    assert row["recall_lower"] == pytest.approx(plain.lower, abs=0.06)
 
 
 # --- differences between models
@@ -423,25 +415,77 @@ def test_pair_discrimination_by_hand_and_scipy() -> None:
     rows += [{"id": "lone", "pair_id": "q", "label": "safe", "refused": True}]
     rows += [{"id": "safe0", "epoch": e, "pair_id": "p0", "refused": True} for e in (2,)]
     row = discrimination(responses(rows)).loc[0]
-    # Pair p0's safe side has an answered and a refused epoch: no vote, so 19 pairs are left.
-    assert row[["pairs", "right"]].tolist() == [19, 11]
-    assert row[["hit_rate", "false_alarm_rate"]].tolist() == pytest.approx([16 / 19, 6 / 19])
-    expected = stats.norm.ppf(16.5 / 20) - stats.norm.ppf(6.5 / 20)
-    assert row["d_prime"] == pytest.approx(expected, abs=TOLERANCE)
-    toxic, safe = [1] * 16 + [0] * 3, [1] * 6 + [0] * 13
-    u = stats.mannwhitneyu(toxic, safe).statistic
-    assert row["auc"] == pytest.approx(u / 19**2, abs=TOLERANCE)
-    assert row["auc_lower"] < row["auc"] < row["auc_upper"]
-    assert row["d_prime_lower"] < row["d_prime"] < row["d_prime_upper"]
+    # Pair p0's safe side has an answered and a refused epoch: half of it is right.
+    cells = ["pairs", "right", "both_refused", "both_answered", "reversed"]
+    assert row[cells].tolist() == [20, 11.5, 5.5, 2, 1]
+    assert row[["hit_rate", "false_alarm_rate"]].tolist() == pytest.approx([17 / 20, 6.5 / 20])
+    distance = stats.norm.ppf(17.5 / 21) - stats.norm.ppf(7 / 21)
+    assert row["d_prime"] == pytest.approx(distance, abs=TOLERANCE)
+    assert row["roc_area"] == pytest.approx(stats.norm.cdf(distance / np.sqrt(2)), abs=TOLERANCE)
+    assert row["balanced_accuracy"] == pytest.approx((17 / 20 + 13.5 / 20) / 2, abs=TOLERANCE)
+    for name in ("d_prime", "roc_area", "balanced_accuracy"):
+        assert row[f"{name}_lower"] < row[name] < row[f"{name}_upper"]
 
 
-def test_discrimination_parts_models_that_only_differ_in_eagerness() -> None:
+def test_eagerness_changes_balanced_accuracy_and_not_the_roc_area() -> None:
+    """One model's evidence, and a bar for refusing that is in the middle or far down."""
+    toxic, safe = (stats.norm.ppf((np.arange(4000) + 0.5) / 4000) + shift for shift in (1, -1))
+    rows = [
+        {
+            "id": f"{label}{n}",
+            "pair_id": f"p{n}",
+            "label": label,
+            "model": model,
+            "refused": x > bar,
+        }
+        for model, bar in (("middling", 0.0), ("eager", -2.0))
+        for label, evidence in (("safe", safe), ("toxic", toxic))
+        for n, x in enumerate(evidence[::4])
+    ]
+    table = discrimination(responses(rows)).set_index("model")
+    assert table["roc_area"].tolist() == pytest.approx([0.92, 0.92], abs=0.03)
+    assert (
+        table.loc["middling", "balanced_accuracy"] > table.loc["eager", "balanced_accuracy"] + 0.2
+    )
+
+
+def test_models_that_treat_both_sides_alike_tell_nothing_apart() -> None:
     rows = _pairs("refuses all", 0, 30, 0, 0) + _pairs("answers all", 0, 0, 30, 0)
     rows += _pairs("tells them apart", 30, 0, 0, 0)
     table = discrimination(responses(rows)).set_index("model")
     assert table["share"].to_dict() == {"answers all": 0, "refuses all": 0, "tells them apart": 1}
-    assert table.loc[["answers all", "refuses all"], "d_prime"].tolist() == pytest.approx([0, 0])
-    assert table.loc["tells them apart", "auc"] == 1
+    alike = table.loc[["answers all", "refuses all"]]
+    assert alike["d_prime"].tolist() == pytest.approx([0, 0])
+    assert alike["roc_area"].tolist() == pytest.approx([0.5, 0.5])
+    assert table.loc["tells them apart", "balanced_accuracy"] == 1
+
+
+@pytest.mark.parametrize(("families", "members"), [(30, 10), (250, 1)])
+def test_the_interval_of_a_kappa_covers(families: int, members: int) -> None:
+    random = np.random.default_rng(6)
+    hits, told, trials = 0, 0, 300
+    for _ in range(trials):
+        refuses = (
+            random.beta(0.7, 1.6, (families, 1)) if members > 1 else np.full((families, 1), 0.3)
+        )
+        one = random.random((families, members)) < refuses
+        other = np.where(random.random(one.shape) < 0.6, one, random.random(one.shape) < refuses)
+        names = np.repeat(np.arange(families), members)
+        _, lower, upper = cohens_kappa(one.ravel().astype(int), other.ravel().astype(int), 2, names)
+        shares = random.beta(0.7, 1.6, 100_000) if members > 1 else np.full(1, 0.3)
+        p = float(shares.mean())
+        agree = 0.6 + 0.4 * float((shares**2 + (1 - shares) ** 2).mean())
+        chance = p**2 + (1 - p) ** 2
+        told += not np.isnan(lower)
+        hits += lower <= (agree - chance) / (1 - chance) <= upper
+    assert told == trials
+    assert hits / trials >= 0.92
+
+
+def test_raters_who_agree_throughout_leave_no_interval() -> None:
+    kappa = cohens_kappa([0, 1] * 6, [0, 1] * 6, 2)
+    assert kappa.value == 1
+    assert np.isnan([kappa.lower, kappa.upper]).all()
 
 
 # --- audits
@@ -617,7 +661,7 @@ def test_alpha_is_that_of_inspect_with_ratings_missing() -> None:
     found = krippendorff_alpha(ratings, 3)
     assert found.value == pytest.approx(inspect_alpha()(scores), abs=TOLERANCE)
     assert found.lower < found.value < found.upper
-    assert krippendorff_alpha([[1, 1], [1, 1]], 2).value == 1
+    assert np.isnan(krippendorff_alpha([[1, 1], [1, 1]], 2).value)
     assert np.isnan(krippendorff_alpha([[1, MISSING]], 2).value)
 
 

@@ -312,6 +312,16 @@ def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: 
     assert any("of m could be anything from 20.0 to 80.0 %" in line for line in found["summary"])
 
 
+def test_several_benchmarks_are_told_apart(tmp_path: Path) -> None:
+    for number, (task, refused) in enumerate((("or_eval/xstest", 1.0), ("or_eval/lto", 0.0))):
+        samples = [made_sample(f"{task}{n}", refused) for n in range(10)]
+        made_log(tmp_path / f"{number}.eval", "m", samples, task=task)
+    found = find(read_logs(tmp_path))
+    by_task = found.rates_by["task"].set_index("task")["rate"]
+    assert by_task.to_dict() == {"or_eval/lto": 0, "or_eval/xstest": 1}
+    assert "These are 2 benchmarks: rates here are over all their prompts" in sentences(found)[0]
+
+
 def test_columns_with_very_many_values_are_noted(tmp_path: Path) -> None:
     samples = [made_sample(f"p{n}", float(n % 2), source=f"source {n}") for n in range(61)]
     made_log(tmp_path / "a.eval", "m", samples)
@@ -324,7 +334,7 @@ def test_nothing_refused_and_nothing_scored_make_reports(tmp_path: Path) -> None
     votes_log(tmp_path / "answered", "m", {"a": 0.0, "b": 0.0})
     found = summary_of(write_report(tmp_path / "answered", tmp_path / "one").parent)
     assert found["prompts_shown"] == 0
-    assert found["alpha"] is None
+    assert found["alpha"] == {}
     assert found["models"][0]["toxic_rejection"] is None
     votes_log(tmp_path / "unscored", "m", {"a": UNSCORED, "b": UNSCORED})
     found = summary_of(write_report(tmp_path / "unscored", tmp_path / "two").parent)

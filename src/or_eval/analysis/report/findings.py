@@ -14,7 +14,7 @@ from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
 from or_eval.analysis.responses import Logs
-from or_eval.analysis.vote_agreement import VoteAgreement, vote_agreement
+from or_eval.analysis.vote_agreement import VoteAgreement, agreement_by_label
 from or_eval.analysis.votes import vote_matrix
 
 _SHOWN_NAMES = ("model", "category", "language", "source", "method")
@@ -29,7 +29,7 @@ class Findings(NamedTuple):
         models: Rates by model, corrected where a sample of the truth is known.
         verdicts: Rates by model as the verdicts stand.
         rates_by: Rates by model and a column that has several values (``category``,
-            ``language``, ``method``, ``source``).
+            ``language``, ``method``, ``source``, ``task``).
         pooled: Rates over all models by columns (``("category",)``, two columns for heat maps).
         classes: Class shares by model.
         fourfold: The four cells by model, and by model and language where there are several.
@@ -40,7 +40,7 @@ class Findings(NamedTuple):
         corrected: What corrections did to each model's rates; empty without a sample.
         people: Whether people's labels were the sample, or else an audit by the judge.
         pairs: Pair discrimination by model; empty without pairs.
-        agreement: Agreement of the votes on safe and toxic prompts; None with one model.
+        agreement: Agreement of the votes by label; empty with one model.
     """
 
     logs: Logs
@@ -57,7 +57,7 @@ class Findings(NamedTuple):
     corrected: pd.DataFrame
     people: bool
     pairs: pd.DataFrame
-    agreement: VoteAgreement | None
+    agreement: dict[str, VoteAgreement]
 
 
 def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
@@ -100,7 +100,7 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
         corrected=models[models["sampled"] > 0] if sample is not None else pd.DataFrame(),
         people=labels is not None,
         pairs=discrimination(responses),
-        agreement=vote_agreement(with_rate, families) if len(matrix.columns) > 1 else None,
+        agreement=agreement_by_label(with_rate, logs.prompts, families),
     )
 
 
@@ -123,7 +123,7 @@ def _shown(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
 def _splits(responses: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Give the columns with several values, and a note on what is not in tables by them."""
     split, notes = [], []
-    for name in _SHOWN_NAMES[1:]:
+    for name in (*_SHOWN_NAMES[1:], "task"):
         values, missing = responses[name].nunique(), int(responses[name].isna().sum())
         if values > _MOST_GROUPS:
             notes.append(f"no rates by {name}: there are {values} of them")

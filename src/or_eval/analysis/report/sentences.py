@@ -53,6 +53,11 @@ def _what_was_asked(found: Findings) -> list[str]:
             f"{counted(other, 'more prompt')} {'is' if other == 1 else 'are'} neither: they enter "
             "neither rate."
         )
+    if (tasks := found.logs.responses["task"].nunique()) > 1:
+        said.append(
+            f"These are {tasks} benchmarks: rates here are over all their prompts, and the table "
+            "of rates by benchmark has each by itself."
+        )
     if (models < len(labels)).any():
         said.append(
             f"Not every model was asked every prompt ({models.min():,} to {models.max():,} each): "

@@ -18,7 +18,7 @@ def summary_data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:
     """Give the findings of a report on models as JSON-ready data."""
     responses = found.logs.responses
     frames = {table.name: records(table.frame) for table in tables}
-    alpha = None if found.agreement is None else plain(found.agreement.alpha._asdict())
+    alpha = {label: plain(of.alpha._asdict()) for label, of in found.agreement.items()}
     return {
         "prompts": {
             label.value: int((found.logs.prompts["label"] == label).sum()) for label in Label
