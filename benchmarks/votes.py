@@ -81,7 +81,7 @@ def measure(logs: list[Path], what: str) -> dict[str, float]:
     from inspect_ai.log import read_eval_log_sample_summaries
 
     from or_eval.analysis.families import prompt_families
-    from or_eval.analysis.vote_agreement import vote_agreement
+    from or_eval.analysis.vote_agreement import agreement_by_label
     from or_eval.analysis.votes import VoteRule, vote
 
     imports = peak_mb()
@@ -94,7 +94,7 @@ def measure(logs: list[Path], what: str) -> dict[str, float]:
         return {"summaries_peak_mb": peak_mb()}
     started, busy = time.perf_counter(), time.process_time()
     votes = vote(logs, VoteRule(min_refusals=2))
-    vote_agreement(votes.matrix, prompt_families(votes.prompts))
+    agreement_by_label(votes.matrix, votes.prompts, prompt_families(votes.prompts))
     voted, voted_cpu = time.perf_counter() - started, time.process_time() - busy
     if what == "vote":
         return {"imports_mb": imports, "vote_peak_mb": peak_mb()}

@@ -55,6 +55,7 @@ def made_log(
     task: str = "or_eval/prompts",
     second: int = 0,
     status: str = "success",
+    task_id: str = "",
 ) -> Path:
     """Write a log, created at the given second; give its path."""
     ids = list(dict.fromkeys(sample.id for sample in samples))
@@ -64,6 +65,7 @@ def made_log(
         eval=EvalSpec(
             created=CREATED.format(second),
             task=task,
+            task_id=task_id,
             model=model,
             dataset=EvalDataset(name="made", samples=len(ids), sample_ids=ids),
             config=EvalConfig(epochs=max((sample.epoch for sample in samples), default=1)),

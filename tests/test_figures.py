@@ -128,7 +128,7 @@ def every_figure(models: list[str], groups: list[str]) -> list[Figure]:
         radar(rate_rows(models, category=groups)),
         rate_heat_map(rate_rows(1, category=groups, language=groups), "category"),
         rate_heat_map(rate_rows(1, method=groups, language=groups), "method"),
-        vote_agreement_heat_map(pair_rows(models)),
+        vote_agreement_heat_map(pair_rows(models), "safe"),
         similarity_heat_map(pd.DataFrame(similarity)),
         run_differences(
             pd.DataFrame([{"model": model, "p_holm": 0.1, **change} for model in models])
@@ -365,10 +365,10 @@ def test_heat_map_writes_rate_and_interval_into_each_cell() -> None:
 
 
 def test_vote_agreement_is_drawn_both_ways() -> None:
-    figure = vote_agreement_heat_map(pair_rows(["a", "b"]))
+    figure = vote_agreement_heat_map(pair_rows(["a", "b"]), "safe")
     rows = rows_drawn(figure, "kappa")
     assert {(row["model_a"], row["model_b"]) for row in rows} == {("a", "b"), ("b", "a")}
-    assert vote_agreement_heat_map(pair_rows(["a", "b"]).assign(kappa=np.nan)) is None
+    assert vote_agreement_heat_map(pair_rows(["a", "b"]).assign(kappa=np.nan), "safe") is None
 
 
 def test_radar_draws_each_rate_at_its_distance_and_the_interval_around_it() -> None:
@@ -539,7 +539,7 @@ def test_real_responses_scored_by_rules_fill_every_figure(
         by_group(rates(responses, ("model", "method")), "method"),
         rate_heat_map(rates(responses, ("category", "language")), "category"),
         rate_heat_map(rates(responses, ("method", "language")), "method"),
-        vote_agreement_heat_map(vote_agreement(vote_matrix(responses)).pairs),
+        vote_agreement_heat_map(vote_agreement(vote_matrix(responses)).pairs, "safe"),
     ]
     for figure in figures:
         assert figure is not None

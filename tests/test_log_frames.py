@@ -230,3 +230,14 @@ def test_a_prompt_with_two_labels_is_noted(tmp_path: Path) -> None:
     logs = read_logs(tmp_path)
     assert logs.prompts["label"].tolist() == ["safe"]
     assert "1 prompts have another label" in logs.notes[0]
+
+
+def test_a_log_whose_task_was_finished_in_another_is_left_out_and_said(tmp_path: Path) -> None:
+    votes_log(tmp_path / "1", "a", {"x": 1.0}, status="error", task_id="t")
+    votes_log(tmp_path / "2", "a", {"x": 0.0, "y": 0.0}, second=2, task_id="t")
+    logs = read_logs(tmp_path)
+    assert logs.responses["id"].tolist() == ["x", "y"]
+    assert any("1/a.eval: left out" in note and "finishes its task" in note for note in logs.notes)
+    votes_log(tmp_path / "3", "b", {"x": 1.0}, second=3, status="error", task_id="u")
+    with pytest.raises(LogError, match=r"3/b\.eval: incomplete log"):
+        read_logs(tmp_path)

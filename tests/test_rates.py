@@ -27,13 +27,17 @@ from or_eval.analysis.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
 )
-from or_eval.analysis.audit import correct_rate, corrected_rates
-from or_eval.analysis.bootstrap import bootstrap_sums
 from or_eval.analysis.comparisons import (
     compare_columns,
     compare_groups,
     compare_models,
     standing_out,
+)
+from or_eval.analysis.corrections import (
+    Corrections,
+    audited_truth,
+    corrected_mean,
+    corrections,
 )
 from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.families import prompt_families
@@ -146,17 +150,6 @@ def test_wilson_covers_as_promised(n: int) -> None:
     assert 0.93 <= np.mean(covered) <= 0.97
 
 
-def test_resampling_patterns_is_resampling_families() -> None:
-    columns = np.array([[1.0, 1], [0, 1], [0, 1], [1, 1], [0, 1], [1, 1]])
-    families = list("aabbcd")
-    sums = bootstrap_sums(columns, families, draws=20_000)
-    by_family = np.array([[1.0, 2], [1, 2], [0, 1], [1, 1]])
-    random = np.random.default_rng(0)
-    drawn = by_family[random.integers(0, 4, (20_000, 4))].sum(axis=1)
-    assert sums.mean(axis=0) == pytest.approx(drawn.mean(axis=0), rel=0.02)
-    assert np.cov(sums.T) == pytest.approx(np.cov(drawn.T), rel=0.06, abs=0.02)
-
-
 def test_families_join_rewrites_of_a_seed_and_the_sides_of_a_pair() -> None:
     prompts = pd.DataFrame(
         {
@@ -240,6 +233,10 @@ def test_the_fourfold_table_by_hand() -> None:
     assert row["recall"] == pytest.approx(24 / 30)
     assert row["specificity"] == pytest.approx(40 / 50)
     assert row["f1"] == pytest.approx(2 * (24 / 34) * 0.8 / (24 / 34 + 0.8))
+    for name in ("accuracy", "precision", "recall", "f1", "specificity"):
+        assert 0 < row[f"{name}_lower"] < row[name] < row[f"{name}_upper"] < 1
+    plain = wilson(0.8, 30)
+    assert row["recall_lower"] == pytest.approx(plain.lower, abs=0.06)
 
 
 # --- differences between models
@@ -418,25 +415,77 @@ def test_pair_discrimination_by_hand_and_scipy() -> None:
     rows += [{"id": "lone", "pair_id": "q", "label": "safe", "refused": True}]
     rows += [{"id": "safe0", "epoch": e, "pair_id": "p0", "refused": True} for e in (2,)]
     row = discrimination(responses(rows)).loc[0]
-    # Pair p0's safe side has an answered and a refused epoch: no vote, so 19 pairs are left.
-    assert row[["pairs", "right"]].tolist() == [19, 11]
-    assert row[["hit_rate", "false_alarm_rate"]].tolist() == pytest.approx([16 / 19, 6 / 19])
-    expected = stats.norm.ppf(16.5 / 20) - stats.norm.ppf(6.5 / 20)
-    assert row["d_prime"] == pytest.approx(expected, abs=TOLERANCE)
-    toxic, safe = [1] * 16 + [0] * 3, [1] * 6 + [0] * 13
-    u = stats.mannwhitneyu(toxic, safe).statistic
-    assert row["auc"] == pytest.approx(u / 19**2, abs=TOLERANCE)
-    assert row["auc_lower"] < row["auc"] < row["auc_upper"]
-    assert row["d_prime_lower"] < row["d_prime"] < row["d_prime_upper"]
+    # Pair p0's safe side has an answered and a refused epoch: half of it is right.
+    cells = ["pairs", "right", "both_refused", "both_answered", "reversed"]
+    assert row[cells].tolist() == [20, 11.5, 5.5, 2, 1]
+    assert row[["hit_rate", "false_alarm_rate"]].tolist() == pytest.approx([17 / 20, 6.5 / 20])
+    distance = stats.norm.ppf(17.5 / 21) - stats.norm.ppf(7 / 21)
+    assert row["d_prime"] == pytest.approx(distance, abs=TOLERANCE)
+    assert row["roc_area"] == pytest.approx(stats.norm.cdf(distance / np.sqrt(2)), abs=TOLERANCE)
+    assert row["balanced_accuracy"] == pytest.approx((17 / 20 + 13.5 / 20) / 2, abs=TOLERANCE)
+    for name in ("d_prime", "roc_area", "balanced_accuracy"):
+        assert row[f"{name}_lower"] < row[name] < row[f"{name}_upper"]
 
 
-def test_discrimination_parts_models_that_only_differ_in_eagerness() -> None:
+def test_eagerness_changes_balanced_accuracy_and_not_the_roc_area() -> None:
+    """One model's evidence, and a bar for refusing that is in the middle or far down."""
+    toxic, safe = (stats.norm.ppf((np.arange(4000) + 0.5) / 4000) + shift for shift in (1, -1))
+    rows = [
+        {
+            "id": f"{label}{n}",
+            "pair_id": f"p{n}",
+            "label": label,
+            "model": model,
+            "refused": x > bar,
+        }
+        for model, bar in (("middling", 0.0), ("eager", -2.0))
+        for label, evidence in (("safe", safe), ("toxic", toxic))
+        for n, x in enumerate(evidence[::4])
+    ]
+    table = discrimination(responses(rows)).set_index("model")
+    assert table["roc_area"].tolist() == pytest.approx([0.92, 0.92], abs=0.03)
+    assert (
+        table.loc["middling", "balanced_accuracy"] > table.loc["eager", "balanced_accuracy"] + 0.2
+    )
+
+
+def test_models_that_treat_both_sides_alike_tell_nothing_apart() -> None:
     rows = _pairs("refuses all", 0, 30, 0, 0) + _pairs("answers all", 0, 0, 30, 0)
     rows += _pairs("tells them apart", 30, 0, 0, 0)
     table = discrimination(responses(rows)).set_index("model")
     assert table["share"].to_dict() == {"answers all": 0, "refuses all": 0, "tells them apart": 1}
-    assert table.loc[["answers all", "refuses all"], "d_prime"].tolist() == pytest.approx([0, 0])
-    assert table.loc["tells them apart", "auc"] == 1
+    alike = table.loc[["answers all", "refuses all"]]
+    assert alike["d_prime"].tolist() == pytest.approx([0, 0])
+    assert alike["roc_area"].tolist() == pytest.approx([0.5, 0.5])
+    assert table.loc["tells them apart", "balanced_accuracy"] == 1
+
+
+@pytest.mark.parametrize(("families", "members"), [(30, 10), (250, 1)])
+def test_the_interval_of_a_kappa_covers(families: int, members: int) -> None:
+    random = np.random.default_rng(6)
+    hits, told, trials = 0, 0, 300
+    for _ in range(trials):
+        refuses = (
+            random.beta(0.7, 1.6, (families, 1)) if members > 1 else np.full((families, 1), 0.3)
+        )
+        one = random.random((families, members)) < refuses
+        other = np.where(random.random(one.shape) < 0.6, one, random.random(one.shape) < refuses)
+        names = np.repeat(np.arange(families), members)
+        _, lower, upper = cohens_kappa(one.ravel().astype(int), other.ravel().astype(int), 2, names)
+        shares = random.beta(0.7, 1.6, 100_000) if members > 1 else np.full(1, 0.3)
+        p = float(shares.mean())
+        agree = 0.6 + 0.4 * float((shares**2 + (1 - shares) ** 2).mean())
+        chance = p**2 + (1 - p) ** 2
+        told += not np.isnan(lower)
+        hits += lower <= (agree - chance) / (1 - chance) <= upper
+    assert told == trials
+    assert hits / trials >= 0.92
+
+
+def test_raters_who_agree_throughout_leave_no_interval() -> None:
+    kappa = cohens_kappa([0, 1] * 6, [0, 1] * 6, 2)
+    assert kappa.value == 1
+    assert np.isnan([kappa.lower, kappa.upper]).all()
 
 
 # --- audits
@@ -445,97 +494,114 @@ Y, RULES = np.array([1] * 9 + [0] * 31), np.array([1] * 7 + [0] * 2 + [1] * 3 + 
 UNAUDITED = np.array([1] * 44 + [0] * 116)
 
 
+def sampled(
+    said: np.ndarray, truth: np.ndarray, **columns: object
+) -> tuple[pd.DataFrame, Corrections]:
+    frame = responses(
+        [{"id": str(n), "refused": bool(value), **columns} for n, value in enumerate(said)]
+    )
+    found = corrections(frame, pd.Series(truth, frame.index))
+    assert found is not None
+    return frame, found
+
+
 def test_the_corrected_rate_is_that_of_ppi_python() -> None:
     """PPI++ at the power that it finds best for these data: lambda = 0.506666666666667."""
-    gold = np.concatenate([Y, np.full(160, np.nan)])
-    found = correct_rate(np.concatenate([RULES, UNAUDITED]), np.ones(200), gold)
-    assert found.corrected.value == pytest.approx(0.2376666666666667, abs=TOLERANCE)
-    assert (found.audited, found.missed, found.false_alarms) == (40, 2, 3)
+    truth = np.concatenate([Y, np.full(160, np.nan)])
+    found = corrected_mean(*sampled(np.concatenate([RULES, UNAUDITED]), truth))
+    assert found.estimate.value == pytest.approx(0.2376666666666667, abs=TOLERANCE)
+    assert (found.sampled, found.missed, found.false_alarms) == (40, 2, 3)
 
 
-def test_the_corrected_interval_comes_to_that_of_ppi_python_when_the_audit_is_large() -> None:
-    truth = np.repeat([0, 0, 1, 1], [1241, 136, 69, 554])
+def test_the_corrected_interval_comes_to_that_of_ppi_python_when_the_sample_is_large() -> None:
+    truth = np.repeat([0.0, 0, 1, 1], [1241, 136, 69, 554])
     rules = np.repeat([0, 1, 0, 1], [1241, 136, 69, 554])
     said = np.concatenate([rules, np.repeat([1, 0], [2753, 8000 - 2753])])
-    gold = np.concatenate([truth, np.full(8000, np.nan)])
-    found = correct_rate(said, np.ones(10_000), gold).corrected
-    assert found.value == pytest.approx(0.31097439, abs=1e-4)
-    assert (found.lower, found.upper) == pytest.approx((0.29626205, 0.32568672), abs=5e-4)
+    frame, found = sampled(said, np.concatenate([truth, np.full(8000, np.nan)]))
+    row = rates(frame, found=found).loc[0]
+    assert row["rate"] == pytest.approx(0.31097439, abs=1e-4)
+    assert row[["lower", "upper"]].tolist() == pytest.approx((0.29626205, 0.32568672), abs=1e-3)
 
 
-def test_verdicts_of_judge_and_provider_stand_as_they_are() -> None:
-    said = np.array([1, 1, 1, 1, 0, 0, 1, 1])
-    certain = np.array([1, 1, 1, 1, 1, 1, 0, 0])
-    gold = np.array([0, 1, np.nan, np.nan, 0, np.nan, np.nan, np.nan])
-    found = correct_rate(said, certain, gold)
-    # Half of the four certain refusals are refusals; the two others stay.
-    assert found.corrected.value == pytest.approx((2 + 0 + 2) / 8)
-    audited_in_full = correct_rate(said[:6], certain[:6], np.array([0, 1, 1, 1, 0, 0]))
-    assert audited_in_full.corrected.value == pytest.approx(0.5)
+def test_verdicts_of_kinds_that_were_not_sampled_stand_and_are_counted() -> None:
+    said = np.array([1, 1, 1, 1, 0, 0])
+    truth = np.array([0, 1, np.nan, np.nan, 0, np.nan])
+    frame, found = sampled(said, truth)
+    # Half of the four refusals are refusals, none of the answers.
+    assert corrected_mean(frame, found).estimate.value == pytest.approx(2 / 6)
+    judged = responses([{"id": f"j{n}", "refused": True, "decided_by": "judge"} for n in range(2)])
+    both = pd.concat([frame, judged], ignore_index=True)
+    found = corrections(both, pd.Series(truth).reindex(both.index))
+    assert found is not None
+    mean = corrected_mean(both, found)
+    assert mean.estimate.value == pytest.approx((2 + 2) / 8)
+    assert mean.uncorrected == 2
+    assert corrections(both, pd.Series(np.nan, both.index)) is None
 
 
-@pytest.mark.parametrize(("n", "audited"), [(500, 50), (500, 100), (2000, 100)])
-@pytest.mark.parametrize("truth", [0.1, 0.3, 0.6])
-def test_the_corrected_interval_covers_and_is_narrower_than_the_audit_alone(
-    n: int, audited: int, truth: float
+def test_a_sample_with_chances_of_its_own_is_weighed_by_them() -> None:
+    said, truth = np.ones(8), np.array([1, 0, 0, 0, np.nan, np.nan, np.nan, np.nan])
+    frame, _ = sampled(said, truth)
+    chance = pd.Series([0.25, 0.75, 0.75, 0.75, *[0.5] * 4], frame.index)
+    found = corrections(frame, pd.Series(truth, frame.index), chance)
+    assert found is not None
+    assert found.share[0] == pytest.approx(4 / (4 + 3 / 0.75))
+
+
+@pytest.mark.parametrize(("size", "least"), [(500, 50), (500, 100), (2000, 100)])
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_corrected_rates_cover_and_are_narrower_than_the_sample_alone(
+    size: int, least: int, rate: float
 ) -> None:
     """Rules that are wrong on one response in ten."""
-    random = np.random.default_rng(n + audited)
-    trials, hits, width, alone, raw_hits = 400, 0, 0.0, 0.0, 0
+    random = np.random.default_rng(size + least)
+    trials, hits, of_these, width, alone, raw_hits = 150, 0, 0, 0.0, 0.0, 0
     for _ in range(trials):
-        real = random.random(n) < truth
-        said = np.where(random.random(n) < 0.1, ~real, real)
-        gold = np.where(np.arange(n) < audited, real, np.nan)
-        found = correct_rate(said, np.ones(n), gold).corrected
-        hits += found.lower <= truth <= found.upper
-        width += found.upper - found.lower
-        audit = wilson(real[:audited].mean(), audited)
-        alone += audit.upper - audit.lower
-        raw = wilson(said.mean(), n)
-        raw_hits += raw.lower <= truth <= raw.upper
-    assert hits / trials >= 0.93
+        real = random.random(size) < rate
+        said = np.where(random.random(size) < 0.1, ~real, real)
+        frame, found = sampled(said, np.where(np.arange(size) < least, real, np.nan))
+        row = rates(frame, found=found).loc[0]
+        hits += row["lower"] <= rate <= row["upper"]
+        of_these += row["known_lower"] <= real.mean() <= row["known_upper"]
+        width += row["upper"] - row["lower"]
+        sample = wilson(real[:least].mean(), least)
+        alone += sample.upper - sample.lower
+        raw_hits += row["raw_lower"] <= rate <= row["raw_upper"]
+    assert hits / trials >= 0.92
+    assert of_these / trials >= 0.9
     assert width < alone
-    if truth == 0.1:
+    if rate == 0.1:
         assert raw_hits / trials < 0.5
 
 
-def test_corrected_rates_come_from_audited_logs_for_both_labels() -> None:
-    def row(n: int, label: str, refused: bool, judge: str | None) -> dict[str, object]:
-        return {
-            "id": f"{label}{n}",
-            "label": label,
-            "refused": refused,
-            "audited": judge is not None,
-            "judge_class": judge,
-        }
+def test_differences_and_ranks_are_corrected_as_rates_are() -> None:
+    """Rules that miss half of one model's refusals call it the better of two equal ones."""
+    rows = []
+    truth = []
+    for model, missed in (("plain", 0), ("lectures", 40)):
+        for n in range(200):
+            refuses = n % 5 < 2
+            seen = refuses and not (model == "lectures" and n % 2 == 0 and n // 5 < missed)
+            rows.append({"id": str(n), "model": model, "refused": seen})
+            truth.append(float(refuses) if n % 4 < 2 else np.nan)
+    frame = responses(rows)
+    assert compare_models(frame).loc[0, "verdict"] == "more than chance"
+    assert ranking(frame).set_index("model")["rank"].to_dict() == {"lectures": 1, "plain": 2}
+    found = corrections(frame, pd.Series(truth, frame.index))
+    row = compare_models(frame, found).loc[0]
+    assert row["verdict"] == "may be chance"
+    assert abs(row["difference"]) < 0.06
+    assert row["rate_a"] - row["rate_b"] == pytest.approx(row["difference"])
+    assert set(ranking(frame, "over_refusal", found)["rank"]) == {1}
 
-    rows = [row(n, "safe", n < 20, None) for n in range(80)]
-    rows += [
-        row(n, "safe", True, "direct_answer" if n < 95 else "direct_refusal")
-        for n in range(90, 100)
-    ]
-    rows += [row(n, "safe", False, "direct_answer") for n in range(100, 110)]
-    rows += [row(n, "toxic", n >= 10, "direct_refusal" if n < 5 else None) for n in range(50)]
-    rows += [
-        {"id": "judged", "refused": True, "decided_by": "judge", "judge_class": "direct_refusal"}
-    ]
-    table = corrected_rates(responses(rows)).set_index("measure")
-    safe = table.loc["over_refusal"]
-    assert safe[["n", "certain", "audited", "missed", "false_alarms"]].tolist() == [
-        101,
-        100,
-        20,
-        0,
-        5,
-    ]
-    assert safe["raw"] == pytest.approx(31 / 101)
-    assert safe["rate"] == pytest.approx((30 * 0.5 + 1) / 101)
-    assert safe["lower"] < safe["rate"] < safe["upper"] < 1
-    toxic = table.loc["toxic_rejection"]
-    assert toxic[["audited", "missed"]].tolist() == [5, 5]
-    assert toxic["rate"] == pytest.approx(1)
-    unaudited = responses([{"id": "1", "refused": True}])
-    assert corrected_rates(unaudited).empty
+
+def test_audits_of_the_judge_are_such_a_sample() -> None:
+    audited = {"audited": True, "judge_class": "direct_answer"}
+    rows = [{"id": str(n), "refused": True, **(audited if n < 5 else {})} for n in range(10)]
+    rows += [{"id": "unsure", "refused": True, "certain": False, **audited}]
+    rows += [{"id": "judged", "refused": True, "decided_by": "judge", **audited}]
+    truth = audited_truth(responses(rows))
+    assert truth.dropna().tolist() == [0.0] * 5
 
 
 def _strict_grader() -> Model:
@@ -565,8 +631,9 @@ def test_an_audit_by_the_real_scorer_corrects_the_rate_of_its_log(tmp_path: Path
     audited = int(responses_of_log["audited"].sum())
     assert 0 < audited < 24
     assert responses_of_log["judge_class"].value_counts().to_dict() == {"direct_refusal": audited}
-    row = corrected_rates(responses_of_log).loc[0]
-    assert row[["raw", "rate", "audited", "missed"]].tolist() == [0, 1, audited, audited]
+    found = corrections(responses_of_log, audited_truth(responses_of_log))
+    row = rates(responses_of_log, found=found).loc[0]
+    assert row[["raw", "rate", "sampled", "missed"]].tolist() == [0, 1, audited, audited]
 
 
 # --- agreement
@@ -594,7 +661,7 @@ def test_alpha_is_that_of_inspect_with_ratings_missing() -> None:
     found = krippendorff_alpha(ratings, 3)
     assert found.value == pytest.approx(inspect_alpha()(scores), abs=TOLERANCE)
     assert found.lower < found.value < found.upper
-    assert krippendorff_alpha([[1, 1], [1, 1]], 2).value == 1
+    assert np.isnan(krippendorff_alpha([[1, 1], [1, 1]], 2).value)
     assert np.isnan(krippendorff_alpha([[1, MISSING]], 2).value)
 
 

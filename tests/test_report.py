@@ -59,7 +59,15 @@ def test_every_figure_and_table_is_filled_and_written(report: Path) -> None:
     assert set(embedded(report, "chart-data")) == figures
     tables = {path.stem for path in (report / "tables").glob("*.csv")}
     assert tables == {
-        *("runs", "models", "audit", "worst-categories", "differences", "fourfold", "classes"),
+        *(
+            "runs",
+            "models",
+            "corrections",
+            "worst-categories",
+            "differences",
+            "fourfold",
+            "classes",
+        ),
         *("fourfold-by-language", "ranking-over-refusal", "ranking-balanced-accuracy", "pairs"),
         *("vote-agreement", "without-verdict", "rates-by-category", "rates-by-language"),
         *("rates-by-method", "rates-by-source"),
@@ -81,15 +89,18 @@ def test_rates_in_summary_and_table_are_those_of_the_samples(report: Path) -> No
     )
     expected = samples.groupby(["label", "model"])["value"].mean()
     found = summary_of(report)
+    raw = {row["model"]: row["raw"] for row in found["corrected"]}
+    assert raw == pytest.approx(expected["safe"].to_dict())  # toxic prompts have no audits here
     for row in found["models"]:
-        assert row["over_refusal"] == pytest.approx(expected["safe", row["model"]])
         assert row["toxic_rejection"] == pytest.approx(expected["toxic", row["model"]])
-        assert row["over_refusal_lower"] <= row["over_refusal"] <= row["over_refusal_upper"]
+        assert row["over_refusal"] == 0  # the judge finds answers only
+        assert row["toxic_rejection_lower"] <= row["toxic_rejection"]
+        assert row["toxic_rejection"] <= row["toxic_rejection_upper"]
         assert row["unscored"] == 1
         assert row["safe_without_verdict"] == pytest.approx(1 / 24)
         assert row["toxic_without_verdict"] == 0
     table = pd.read_csv(report / "tables" / "models.csv").set_index("model")
-    assert table["over_refusal"].to_dict() == pytest.approx(expected["safe"].to_dict())
+    assert table["toxic_rejection"].to_dict() == pytest.approx(expected["toxic"].to_dict())
     assert found["responses"] == {"total": 180, "with_verdict": 175}
     assert found["prompts"] == {"safe": 24, "toxic": 12, "unlabelled": 0}
     assert found["corrected"]
@@ -236,8 +247,32 @@ def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> N
         samples.append(made_sample(f"s{number}", 0.0, score=score))
         samples.append(made_sample(f"t{number}", 1.0, label="toxic", score=score))
     made_log(tmp_path / "a.eval", "m", samples)
-    assert "The judge audited 20 verdicts of the rules on harmless prompts." in said(tmp_path)
+    assert "corrected by the judge's audit of 20 responses to harmless prompts" in said(tmp_path)
     assert "at most 25.0 percentage points (m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
+
+
+def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
+    made_log(tmp_path / "logs" / "a.eval", "m", [made_sample(f"p{n}", 0.0) for n in range(40)])
+    unsure = {"certain": False}
+    made_log(
+        tmp_path / "logs" / "b.eval",
+        "x",
+        [made_sample(f"p{n}", 1.0, score=unsure) for n in range(40)],
+    )
+    lines = ["id,model,human_label", *(f"p{n},m,{'no' if n % 4 else 'yes'}" for n in range(20))]
+    (tmp_path / "labels.csv").write_text("\n".join(lines), "utf-8")
+    labels = ("--labels", tmp_path / "labels.csv", "--map", "yes=refused", "--map", "no=answered")
+    done = run(tmp_path / "logs", *labels, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    found = summary_of(tmp_path / "out")
+    rates = {row["model"]: row["over_refusal"] for row in found["models"]}
+    assert rates == {"m": 0.25, "x": 1.0}
+    [row] = found["corrected"]
+    assert (row["raw"], row["rate"], row["sampled"], row["missed"]) == (0, 0.25, 20, 5)
+    [difference] = found["differences"]
+    assert difference["difference"] == pytest.approx(-0.75)
+    assert "corrected by people's labels of 20 responses" in " ".join(found["summary"])
+    assert any("20 responses have people's labels, 60 have none" in note for note in found["notes"])
 
 
 def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -> None:
@@ -277,6 +312,16 @@ def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: 
     assert any("of m could be anything from 20.0 to 80.0 %" in line for line in found["summary"])
 
 
+def test_several_benchmarks_are_told_apart(tmp_path: Path) -> None:
+    for number, (task, refused) in enumerate((("or_eval/xstest", 1.0), ("or_eval/lto", 0.0))):
+        samples = [made_sample(f"{task}{n}", refused) for n in range(10)]
+        made_log(tmp_path / f"{number}.eval", "m", samples, task=task)
+    found = find(read_logs(tmp_path))
+    by_task = found.rates_by["task"].set_index("task")["rate"]
+    assert by_task.to_dict() == {"or_eval/lto": 0, "or_eval/xstest": 1}
+    assert "These are 2 benchmarks: rates here are over all their prompts" in sentences(found)[0]
+
+
 def test_columns_with_very_many_values_are_noted(tmp_path: Path) -> None:
     samples = [made_sample(f"p{n}", float(n % 2), source=f"source {n}") for n in range(61)]
     made_log(tmp_path / "a.eval", "m", samples)
@@ -289,7 +334,7 @@ def test_nothing_refused_and_nothing_scored_make_reports(tmp_path: Path) -> None
     votes_log(tmp_path / "answered", "m", {"a": 0.0, "b": 0.0})
     found = summary_of(write_report(tmp_path / "answered", tmp_path / "one").parent)
     assert found["prompts_shown"] == 0
-    assert found["alpha"] is None
+    assert found["alpha"] == {}
     assert found["models"][0]["toxic_rejection"] is None
     votes_log(tmp_path / "unscored", "m", {"a": UNSCORED, "b": UNSCORED})
     found = summary_of(write_report(tmp_path / "unscored", tmp_path / "two").parent)

@@ -13,7 +13,7 @@ from inspect_ai.scorer import krippendorff_alpha as inspect_alpha
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis.logs import LogError
-from or_eval.analysis.vote_agreement import vote_agreement
+from or_eval.analysis.vote_agreement import agreement_by_label, vote_agreement
 from or_eval.analysis.votes import VoteRule, vote
 from or_eval.cli.vote import vote as vote_command
 from or_eval.schema import Provenance, Reason
@@ -133,6 +133,36 @@ def test_agreement_and_overlap_of_models(three_models: Path) -> None:
     # By hand: they agree on 3 of 4; by chance on (2/4)(3/4) + (2/4)(1/4) = 1/2.
     assert pair["kappa"] == pytest.approx((0.75 - 0.5) / 0.5)
     assert pair["jaccard"] == pytest.approx(2 / 3)
+    # Gwet: 5 of 8 votes are refusals, so chance agrees on 2 (5/8)(3/8) = 15/32.
+    assert pair["agree"] == 0.75
+    assert pair["ac1"] == pytest.approx((0.75 - 15 / 32) / (1 - 15 / 32))
+
+
+def test_safe_and_toxic_prompts_are_not_pooled(tmp_path: Path) -> None:
+    """Two models that refuse by a coin's fall agree on nothing but the labels."""
+    random = np.random.default_rng(4)
+    for second, model in enumerate("ab"):
+        samples = [
+            made_sample(f"{label}{n}", float(random.random() < share), label=label)
+            for label, share in (("safe", 0.2), ("toxic", 0.8))
+            for n in range(200)
+        ]
+        made_log(tmp_path / f"{model}.eval", model, samples, second=second)
+    votes = vote(tmp_path)
+    families = pd.Series(votes.matrix.index, votes.matrix.index)
+    apart = agreement_by_label(votes.matrix, votes.prompts, families)
+    assert list(apart) == ["safe", "toxic"]
+    for agreement in apart.values():
+        assert agreement.pairs.loc[0, "lower"] < 0 < agreement.pairs.loc[0, "upper"]
+    assert vote_agreement(votes.matrix).pairs.loc[0, "lower"] > 0.2
+
+
+def test_votes_that_are_all_alike_have_no_alpha() -> None:
+    matrix = pd.DataFrame({"a": [False] * 12, "b": [False] * 12})
+    found = vote_agreement(matrix)
+    assert np.isnan(found.alpha).all()
+    assert np.isnan(found.pairs.loc[0, ["kappa", "lower", "upper"]].astype(float)).all()
+    assert found.pairs.loc[0, ["agree", "ac1"]].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("form", ["dataset", "csv", "jsonl", "parquet"])
@@ -162,8 +192,10 @@ def test_every_format_holds_the_same_table(three_models: Path, tmp_path: Path, f
     beside = out / "funnel.json" if form == "dataset" else out.with_name("votes.funnel.json")
     summary = json.loads(beside.read_text("utf-8"))
     assert summary["funnel"][-1] == {"step": "fewer than 1 refusals", "dropped": 1, "left": 3}
-    assert summary["krippendorff_alpha"]["value"] is not None
-    assert summary["overlap"]["a"]["c"] == 2
+    [(label, agreement)] = summary["agreement"].items()
+    assert label == "safe"
+    assert agreement["krippendorff_alpha"]["value"] is not None
+    assert agreement["overlap"]["a"]["c"] == 2
 
 
 def test_votes_are_prompts_again(three_models: Path, tmp_path: Path) -> None:

@@ -111,16 +111,30 @@ def rate_interval(
         The rate and its bounds; with one family, which tells nothing of others, NaN for bounds.
     """
     observed = np.asarray(values, dtype=np.float64)
-    n = len(observed)
-    if n == 0:
+    if len(observed) == 0:
         return NO_ESTIMATE
     share = float(observed.mean())
+    size = effective_size(observed, families, level=level)
+    return Estimate(share, nan, nan) if size is None else wilson(share, *size)
+
+
+def effective_size(
+    values: ArrayLike, families: Sequence[Hashable] | ArrayLike, *, level: float = LEVEL
+) -> tuple[float, float] | None:
+    """Give what :func:`rate_interval` makes its interval of.
+
+    Returns:
+        The effective number of prompts and the critical value; None with a single family of
+        several prompts.
+    """
+    observed = np.asarray(values, dtype=np.float64)
+    n, share = len(observed), float(observed.mean())
     codes, count = family_codes(families)
     whole = bool(((observed == 0) | (observed == 1)).all())
     if whole and count == n:
-        return wilson(share, n, normal_quantile(level))
+        return n, normal_quantile(level)
     if count < 2:
-        return Estimate(share, nan, nan)
+        return None
     sizes = np.bincount(codes, minlength=count)
     effective = n**2 / float((sizes**2).sum())
     deviations = np.bincount(codes, observed, count) - sizes * share
@@ -131,4 +145,4 @@ def rate_interval(
     worst = n / effective
     effect = events * max(effect, 1.0 if whole else 0.0) + WORST_CASE_EVENTS * worst
     effect /= events + WORST_CASE_EVENTS
-    return wilson(share, n / effect, t_quantile(max(effective - 1, 1.0), level))
+    return n / effect, t_quantile(max(effective - 1, 1.0), level)

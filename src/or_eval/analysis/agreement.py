@@ -1,6 +1,6 @@
 """Agreement between raters: Cohen's and Fleiss' kappa, Krippendorff's alpha, per-class scores.
 
-Each figure here is a function of sums over rated items, so that one bootstrap (of items, or of
+Each figure here is a function of sums over rated items, so that one jackknife (over items, or
 families of items) serves them all: a function gives an item's columns, another turns their sums
 into the figure. Ratings are numbers of classes, from 0; a missing rating is -1.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from or_eval.analysis.bootstrap import bootstrap
+from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.intervals import LEVEL, Estimate
 
 MISSING = -1
@@ -33,8 +33,8 @@ def cohens_kappa(
         one: The first rater's class numbers, (items,).
         other: The second rater's.
         classes: Number of classes.
-        families: Family of each item, for the bootstrap.
-        level: Confidence level of the percentile bootstrap interval.
+        families: Family of each item, for the interval.
+        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
 
     Returns:
         The kappa; NaN where both raters know one class only, so that chance explains all.
@@ -47,7 +47,7 @@ def cohens_kappa(
     def statistic(sums: Floats) -> Floats:
         return kappa_of_table(sums.reshape(*sums.shape[:-1], classes, classes))
 
-    return bootstrap(columns, statistic, _of(families, both), level=level)
+    return jackknife(columns, statistic, _of(families, both), level=level)
 
 
 def kappa_of_table(table: Floats) -> Floats:
@@ -60,6 +60,42 @@ def kappa_of_table(table: Floats) -> Floats:
     return kappa
 
 
+def gwets_ac1(
+    one: ArrayLike,
+    other: ArrayLike,
+    classes: int,
+    families: ArrayLike | None = None,
+    *,
+    level: float = LEVEL,
+) -> Estimate:
+    """Give Gwet's (2008) AC1 of two raters, over the items that both rated.
+
+    Unlike kappa it stays high where raters agree and one class is rare.
+
+    Args:
+        one: The first rater's class numbers, (items,).
+        other: The second rater's.
+        classes: Number of classes.
+        families: Family of each item, for the interval.
+        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
+    """
+    first, second = np.asarray(one), np.asarray(other)
+    both = (first != MISSING) & (second != MISSING)
+    chosen = np.eye(classes)
+    columns = np.column_stack(
+        [first[both] == second[both], (chosen[first[both]] + chosen[second[both]]) / 2]
+    )
+
+    def statistic(sums: Floats) -> Floats:
+        total = sums[..., 1:].sum(axis=-1)
+        shares = sums[..., 1:] / total[..., None]
+        expected = (shares * (1 - shares)).sum(axis=-1) / (classes - 1)
+        ac1: Floats = (sums[..., 0] / total - expected) / (1 - expected)
+        return ac1
+
+    return jackknife(columns, statistic, _of(families, both), level=level)
+
+
 def fleiss_kappa(
     ratings: ArrayLike, classes: int, families: ArrayLike | None = None, *, level: float = LEVEL
 ) -> Estimate:
@@ -68,8 +104,8 @@ def fleiss_kappa(
     Args:
         ratings: Class numbers, (items, raters).
         classes: Number of classes.
-        families: Family of each item, for the bootstrap.
-        level: Confidence level of the percentile bootstrap interval.
+        families: Family of each item, for the interval.
+        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
     """
     rated = np.asarray(ratings)
     complete = (rated != MISSING).all(axis=1)
@@ -85,7 +121,7 @@ def fleiss_kappa(
         kappa: Floats = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
         return kappa
 
-    return bootstrap(columns, statistic, _of(families, complete), level=level)
+    return jackknife(columns, statistic, _of(families, complete), level=level)
 
 
 def krippendorff_alpha(
@@ -94,13 +130,14 @@ def krippendorff_alpha(
     """Give Krippendorff's (2011) alpha for classes without order, with ratings missing.
 
     The figure is that of Inspect's ``krippendorff_alpha``, which reads scores one by one; this
-    one reads columns, which the bootstrap needs. All ratings equal is an alpha of 1.
+    one reads columns, which the jackknife needs. Where all ratings are
+    of one class nothing could have disagreed, and there is no alpha.
 
     Args:
         ratings: Class numbers, (items, raters); items with fewer than two ratings don't count.
         classes: Number of classes.
-        families: Family of each item, for the bootstrap.
-        level: Confidence level of the percentile bootstrap interval.
+        families: Family of each item, for the interval.
+        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
     """
     rated = np.asarray(ratings)
     several = (rated != MISSING).sum(axis=1) >= 2
@@ -113,21 +150,21 @@ def krippendorff_alpha(
         totals = sums[..., 1:].sum(axis=-1)
         observed = sums[..., 0] / totals
         expected = (totals**2 - (sums[..., 1:] ** 2).sum(axis=-1)) / (totals * (totals - 1))
-        alpha: Floats = np.where(expected > 0, 1 - observed / expected, 1.0)
+        alpha: Floats = np.where(expected > 0, 1 - observed / expected, np.nan)
         return alpha
 
-    return bootstrap(columns, statistic, _of(families, several), level=level)
+    return jackknife(columns, statistic, _of(families, several), level=level)
 
 
 def f1_score(
     truth: ArrayLike, said: ArrayLike, families: ArrayLike | None = None, *, level: float = LEVEL
 ) -> Estimate:
-    """Give the F1 score of one class, with a percentile bootstrap interval.
+    """Give the F1 score of one class, with an interval by the jackknife.
 
     Args:
         truth: Whether each item is of the class, (items,).
         said: Whether it was said to be.
-        families: Family of each item, for the bootstrap.
+        families: Family of each item, for the interval.
         level: Confidence level.
     """
     is_class, called = np.asarray(truth, dtype=bool), np.asarray(said, dtype=bool)
@@ -137,7 +174,7 @@ def f1_score(
         f1: Floats = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
         return f1
 
-    return bootstrap(columns, statistic, families, level=level)
+    return jackknife(columns, statistic, families, span=SHARE, level=level)
 
 
 def _counts(ratings: NDArray[Any], classes: int) -> Floats:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
 from or_eval.analysis.families import response_families
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, between, compare_all, paired
 from or_eval.analysis.rates import prompt_means
@@ -21,6 +22,7 @@ def compare_columns(
     families: pd.Series[str],
     pairs: Sequence[tuple[Any, Any]] | None = None,
     *,
+    corrected: Callable[[Any, pd.Index[Any]], Corrected] | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """Compare columns of per-prompt means, each pair on the prompts that both have.
@@ -34,6 +36,7 @@ def compare_columns(
             verdict.
         families: Family of each prompt, by id.
         pairs: Columns to compare; every two by default.
+        corrected: Gives the correction of a column's mean over some of the prompts.
         level: Simultaneous confidence level.
 
     Returns:
@@ -52,32 +55,64 @@ def compare_columns(
     values = means.to_numpy(dtype=np.float64, na_value=np.nan)
     column = {name: number for number, name in enumerate(means.columns)}
     sides = [(values[:, column[a]], values[:, column[b]]) for a, b in chosen]
-    tested = compare_all([paired(*side) for side in sides], of, level=level)
-    rows = []
+    rows, contrasts = [], []
     for (a, b), (one, other) in zip(chosen, sides, strict=True):
         both = ~np.isnan(one) & ~np.isnan(other)
+        contrast, shift_a, shift_b = paired(one, other), 0.0, 0.0
+        if corrected is not None and both.any():
+            of_a, of_b = corrected(a, means.index[both]), corrected(b, means.index[both])
+            contrast = shifted(contrast, of_a, of_b)
+            shift_a, shift_b = of_a.shift, of_b.shift
+        contrasts.append(contrast)
         rows.append(
             {
                 "a": a,
                 "b": b,
                 "n": int(both.sum()),
-                "rate_a": one[both].mean() if both.any() else np.nan,
-                "rate_b": other[both].mean() if both.any() else np.nan,
+                "rate_a": one[both].mean() + shift_a if both.any() else np.nan,
+                "rate_b": other[both].mean() + shift_b if both.any() else np.nan,
                 "a_more": int((one[both] > other[both]).sum()),
                 "b_more": int((one[both] < other[both]).sum()),
             }
         )
     names = ["a", "b", "n", "rate_a", "rate_b", "a_more", "b_more"]
+    tested = compare_all(contrasts, of, level=level)
     table = pd.concat([pd.DataFrame(rows, columns=names), tested], axis=1)
     order = ["a", "b", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
     return table[[*order, "a_more", "b_more", "p", "verdict", "detectable"]]
 
 
-def compare_models(responses: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
+def shifted(contrast: Contrast, one: Corrected, other: Corrected, part: float = 1.0) -> Contrast:
+    """Correct a difference by what is known of its two sides, ``part`` of it being of them."""
+    return contrast._replace(
+        difference=contrast.difference + part * (one.shift - other.shift),
+        blur=contrast.blur + part**2 * (one.variance + other.variance),
+    )
+
+
+def correcting(
+    responses: pd.DataFrame, found: Corrections | None
+) -> Callable[[Any, pd.Index[Any]], Corrected] | None:
+    """Give what corrects a model's mean over some of its prompts; None without corrections."""
+    if found is None:
+        return None
+    of_model = dict(list(responses.groupby("model")))
+
+    def corrected(model: Any, ids: pd.Index[Any]) -> Corrected:
+        rows = of_model[model]
+        return corrected_mean(rows[rows["id"].isin(ids)], found)
+
+    return corrected
+
+
+def compare_models(
+    responses: pd.DataFrame, found: Corrections | None = None, *, level: float = LEVEL
+) -> pd.DataFrame:
     """Compare every two models on safe and on toxic prompts.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        found: Corrections of the verdicts, where there are any.
         level: Confidence level, simultaneous over the pairs of a label.
 
     Returns:
@@ -88,9 +123,14 @@ def compare_models(responses: pd.DataFrame, *, level: float = LEVEL) -> pd.DataF
         of_label = responses[responses["label"] == label]
         if of_label.empty:
             continue
-        found = compare_columns(prompt_means(of_label), families_by_id(responses), level=level)
-        found.insert(0, "label", label.value)
-        parts.append(found)
+        table = compare_columns(
+            prompt_means(of_label),
+            families_by_id(responses),
+            corrected=correcting(of_label, found),
+            level=level,
+        )
+        table.insert(0, "label", label.value)
+        parts.append(table)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 

@@ -28,6 +28,9 @@ def settle_logs(
     of one task; and, where one task is wanted, logs of several. Replayed responses count as
     responses to whatever task the other logs are of.
 
+    A log that ended before its time and was taken up again (``inspect eval-retry``, ``eval_set``)
+    is no conflict with the finished one: it is left out, and a note says so.
+
     With ``latest``, incomplete logs are left out, of several tasks that of the newest log stays,
     and of logs on the same samples the newest that has the score. With ``all``, every log is
     used: answers to one prompt are pooled, as further epochs are.
@@ -35,6 +38,7 @@ def settle_logs(
     Raises:
         LogError: There are conflicts and the choice is ``error``, or no log is left.
     """
+    heads, superseded = _without_superseded(heads)
     conflicts = [
         *_incomplete(heads),
         *(_several_tasks(heads) if one_task else []),
@@ -43,13 +47,30 @@ def settle_logs(
     if on_conflict == "error" and conflicts:
         raise conflict_error(conflicts)
     if on_conflict == "all" or not conflicts:
-        return Settled(list(heads), [f"{line}; all of it is used" for line in conflicts])
+        used_up = [f"{line}; all of it is used" for line in conflicts]
+        return Settled(list(heads), [*superseded, *used_up])
     kept = _latest(heads, scorer, one_task=one_task)
     if not kept:
         raise LogError("No complete log is left: " + "; ".join(conflicts))
     used = {head.location for head in kept}
     left_out = [head.location for head in heads if head.location not in used]
-    return Settled(kept, [*conflicts, *(f"left out (latest): {path}" for path in left_out)])
+    notes = [*superseded, *conflicts, *(f"left out (latest): {path}" for path in left_out)]
+    return Settled(kept, notes)
+
+
+def _without_superseded(heads: Sequence[LogHead]) -> tuple[list[LogHead], list[str]]:
+    """Leave out unfinished logs whose task was finished in a later one: Inspect keeps its id."""
+    finished = {
+        (head.header.eval.task_id, head.model): head.location for head in heads if head.complete
+    }
+    kept, notes = [], []
+    for head in heads:
+        instead = finished.get((head.header.eval.task_id, head.model))
+        if head.complete or instead is None or not head.header.eval.task_id:
+            kept.append(head)
+        else:
+            notes.append(f"{head.location}: left out, {instead} finishes its task")
+    return kept, notes
 
 
 def conflict_error(conflicts: Sequence[str]) -> LogError:

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.analysis.bootstrap import bootstrap
 from or_eval.analysis.families import prompt_families
+from or_eval.analysis.jackknife import SHARE, jackknife
+from or_eval.analysis.rates import prompt_means
 from or_eval.analysis.scipy_stats import scipy_stats
-from or_eval.analysis.votes import vote_matrix
 from or_eval.intervals import LEVEL, rate_interval
 from or_eval.schema import Label
 
-_FIGURES = ("d_prime", "auc")
+_CELLS = ("right", "both_refused", "both_answered", "reversed")
 _SHARE = ("share", "lower", "upper")
 
 
@@ -24,10 +24,15 @@ def discrimination(
 ) -> pd.DataFrame:
     """Measure how well models tell the sides of safe-toxic pairs apart.
 
-    A pair counts where the model has a vote on both sides; it is handled rightly when the safe
+    A pair counts where the model has a verdict on both sides; it is handled rightly when the safe
     side is answered and the toxic one refused. Refusing a toxic prompt is a hit, refusing a safe
-    one a false alarm. Two models with the same share of right pairs may differ: d' and the AUC
-    don't depend on how eager a model is to refuse.
+    one a false alarm. With several responses to a side, their refused share counts.
+
+    Balanced accuracy and the share of right pairs hang on how eager a model is to refuse: one
+    that refuses nearly everything, or nearly nothing, has low ones however well it tells the
+    sides apart. d' and the area under the ROC curve that it implies don't, if what makes the
+    model refuse varies alike (normally, with one variance) on both sides; nothing in a yes or no
+    tells whether it does.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
@@ -35,96 +40,90 @@ def discrimination(
         level: Confidence level.
 
     Returns:
-        A row per group: the columns of ``by``, ``pairs``, ``right``, ``share`` with ``lower`` and
-        ``upper`` (Wilson, clustered where pairs have a seed in common), ``hit_rate``,
-        ``false_alarm_rate``, and ``d_prime`` and ``auc``, each with ``_lower`` and ``_upper``
-        (percentile bootstrap over families of pairs).
+        A row per group: the columns of ``by``, ``pairs``, and how many of them are ``right``,
+        ``both_refused``, ``both_answered`` and ``reversed`` (the safe side refused, the toxic one
+        answered); ``share`` (of right pairs) with ``lower`` and ``upper``, ``hit_rate``,
+        ``false_alarm_rate``, and ``balanced_accuracy``, ``d_prime`` and ``roc_area``, each with
+        ``_lower`` and ``_upper`` (:func:`or_eval.analysis.jackknife.jackknife`).
     """
     pairs = _pairs(responses, by)
     rows = []
     for values, group in pairs.groupby(list(by), sort=True):
-        counts = group[["false_alarms", "safe", "hits", "toxic"]].to_numpy(dtype=np.float64)
-        right = (counts[:, 0] == 0) & (counts[:, 2] == counts[:, 3])
+        alarm, hit = (group[name].to_numpy(dtype=np.float64) for name in ("safe", "toxic"))
         families = group["family"].to_numpy()
-        totals = counts.sum(axis=0)
+        right = (1 - alarm) * hit
+        cells = (right, alarm * hit, (1 - alarm) * (1 - hit), alarm * (1 - hit))
+        columns = np.column_stack([alarm, hit, np.ones(len(group))])
         row = {
             **dict(zip(by, values, strict=True)),
             "pairs": len(group),
-            "right": int(right.sum()),
-            **dict(
-                zip(
-                    ("share", "lower", "upper"),
-                    rate_interval(right, families, level=level),
-                    strict=True,
-                )
-            ),
-            "hit_rate": totals[2] / totals[3],
-            "false_alarm_rate": totals[0] / totals[1],
+            **dict(zip(_CELLS, (float(cell.sum()) for cell in cells), strict=True)),
+            **dict(zip(_SHARE, rate_interval(right, families, level=level), strict=True)),
+            "hit_rate": hit.mean(),
+            "false_alarm_rate": alarm.mean(),
         }
-        for name, statistic in zip(_FIGURES, (d_prime, auc), strict=True):
-            estimate = bootstrap(counts, statistic, families, level=level)
+        for name, statistic in _FIGURES.items():
+            span = None if name == "d_prime" else SHARE
+            estimate = jackknife(columns, statistic, families, span=span, level=level)
             row[name], row[f"{name}_lower"], row[f"{name}_upper"] = estimate
         rows.append(row)
     figures = [f"{name}{end}" for name in _FIGURES for end in ("", "_lower", "_upper")]
-    shares = ("share", "lower", "upper", "hit_rate", "false_alarm_rate")
-    return pd.DataFrame(rows, columns=[*by, "pairs", "right", *shares, *figures])
+    shares = (*_SHARE, "hit_rate", "false_alarm_rate")
+    return pd.DataFrame(rows, columns=[*by, "pairs", *_CELLS, *shares, *figures])
 
 
-def d_prime(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def d_prime(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Give d', the distance of hits and false alarms in standard deviations.
 
     Rates of 0 and 1 have no finite one, so half a case is added to each count and one to each
     total (the log-linear correction: Hautus, 1995).
 
     Args:
-        counts: False alarms, safe prompts, hits, toxic prompts: (..., 4).
+        sums: False alarms, hits, pairs: (..., 3).
     """
-    rates = (counts[..., [2, 0]] + 0.5) / (counts[..., [3, 1]] + 1)
+    rates = (sums[..., [1, 0]] + 0.5) / (sums[..., [2, 2]] + 1)
     scores = scipy_stats().norm.ppf(rates)
     distance: NDArray[np.float64] = scores[..., 0] - scores[..., 1]
     return distance
 
 
-def auc(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the area under the ROC curve of a yes-or-no decision, ``(1 + hits - alarms) / 2``.
+def roc_area(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the area under the ROC curve that d' implies, ``Phi(d' / sqrt(2))``.
 
-    It is the chance that of a toxic and a safe prompt the toxic one alone is refused, plus half
-    the chance that both are treated alike.
+    It supposes normal distributions of one variance on both sides (Green and Swets, 1966).
 
     Args:
-        counts: False alarms, safe prompts, hits, toxic prompts: (..., 4).
+        sums: False alarms, hits, pairs: (..., 3).
     """
-    area: NDArray[np.float64] = (
-        1 + counts[..., 2] / counts[..., 3] - counts[..., 0] / counts[..., 1]
-    ) / 2
+    area: NDArray[np.float64] = scipy_stats().norm.cdf(d_prime(sums) / np.sqrt(2))
     return area
 
 
+def balanced_accuracy(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the mean of the share of safe sides answered and that of toxic ones refused.
+
+    Args:
+        sums: False alarms, hits, pairs: (..., 3).
+    """
+    mean: NDArray[np.float64] = (1 + (sums[..., 1] - sums[..., 0]) / sums[..., 2]) / 2
+    return mean
+
+
+_FIGURES = {"balanced_accuracy": balanced_accuracy, "d_prime": d_prime, "roc_area": roc_area}
+
+
 def _pairs(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Count votes and refusals on each side of each pair, for each model."""
+    """Give the refused share of each side of each pair, for each model."""
     prompts = responses.drop_duplicates("id").set_index("id")
     prompts = prompts.assign(family=prompt_families(prompts))
     paired = prompts[prompts["pair_id"].notna() & prompts["label"].isin([Label.SAFE, Label.TOXIC])]
-    votes = (
-        vote_matrix(responses[responses["id"].isin(paired.index)])
-        .melt(ignore_index=False, var_name="model", value_name="refused")
+    means = (
+        prompt_means(responses[responses["id"].isin(paired.index)])
+        .melt(ignore_index=False, var_name="model", value_name="share")
         .dropna()
-        .astype({"refused": "int64"})
-    )
-    joined = votes.join(paired.drop(columns=["model", "refused"]))
-    toxic = joined["label"] == Label.TOXIC
-    sides = joined.assign(
-        false_alarms=joined["refused"].where(~toxic, 0),
-        safe=(~toxic).astype("int64"),
-        hits=joined["refused"].where(toxic, 0),
-        toxic=toxic.astype("int64"),
+        .join(paired.drop(columns=["model"]))
     )
     keys = list(dict.fromkeys([*by, "model", "pair_id"]))
-    pairs = sides.groupby(keys, sort=False).agg(
-        false_alarms=("false_alarms", "sum"),
-        safe=("safe", "sum"),
-        hits=("hits", "sum"),
-        toxic=("toxic", "sum"),
-        family=("family", "first"),
-    )
-    return pairs[(pairs["safe"] > 0) & (pairs["toxic"] > 0)].reset_index()
+    sides = means.pivot_table(index=keys, columns="label", values="share", sort=False)
+    sides = sides.reindex(columns=[Label.SAFE.value, Label.TOXIC.value]).dropna()
+    return sides.join(means.groupby(keys)["family"].first()).reset_index()

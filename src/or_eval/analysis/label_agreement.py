@@ -30,7 +30,9 @@ LABELS = (*(name.value for name in ResponseClass), REFUSED, ANSWERED)
 """What a label may be mapped to."""
 
 GROUPINGS = ("model", "category", "language")
-_ANSWERS = (ResponseClass.DIRECT_ANSWER.value, ANSWERED)
+ANSWERS = (ResponseClass.DIRECT_ANSWER.value, ANSWERED)
+"""Labels that mean an answer; all others mean that the model refused."""
+
 _NO_JUDGE = (
     UnscoredReason.NO_RESPONSE.value,
     UnscoredReason.CUT_OFF.value,
@@ -106,7 +108,7 @@ def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
     refusals among the classes. Where labels or verdicts say no more than refused or answered,
     these are the classes.
     """
-    refused = ~joined["human"].isin(_ANSWERS)
+    refused = ~joined["human"].isin(ANSWERS)
     verdict = joined["response_class"].where(joined["refused"].notna())
     unclassed = (joined["refused"].notna() & verdict.isna()).any()
     if unclassed or joined["human"].isin([REFUSED, ANSWERED]).any():
@@ -114,7 +116,7 @@ def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
         label = refused.map({True: REFUSED, False: ANSWERED})
     else:
         label = joined["human"]
-        unnamed = verdict.notna() & ~verdict.isin([*label.unique(), *_ANSWERS])
+        unnamed = verdict.notna() & ~verdict.isin([*label.unique(), *ANSWERS])
         verdict = verdict.mask(unnamed, ResponseClass.DIRECT_REFUSAL.value)
     sure = joined["certain"].fillna(False) & joined["decided_by"].isin(["rules", "provider"])
     return joined.assign(
@@ -198,7 +200,7 @@ def _raters(rows: pd.DataFrame, annotators: list[str]) -> pd.DataFrame:
         if rows[[*annotators, "human", "verdict"]].isin([name]).any(axis=None)
     ]
     numbers = {name: number for number, name in enumerate(classes)}
-    whether = {name: int(name not in _ANSWERS) for name in classes}
+    whether = {name: int(name not in ANSWERS) for name in classes}
     families = rows["family"].to_numpy(dtype=object)
     found = []
     for on, codes in (("classes", numbers), ("refused", whether)):

@@ -47,6 +47,7 @@ class Contrast(NamedTuple):
         least: What the variance of the difference comes to, at a difference of ``d``, at least:
             so many times ``|d| (1 - |d|)``.
         moved: How many prompts differ at all: on so many rests what is known of the families.
+        blur: Variance that a correction of the difference by a sample of the truth adds.
     """
 
     difference: float
@@ -54,6 +55,7 @@ class Contrast(NamedTuple):
     weights: Floats
     least: float
     moved: float
+    blur: float = 0.0
 
 
 def paired(one: ArrayLike, other: ArrayLike, strata: ArrayLike | None = None) -> Contrast:
@@ -185,7 +187,8 @@ class _Scale(NamedTuple):
         worst = self.of_families[2] / self.of_prompts[2]
         seen, prior = self.contrast.moved, WORST_CASE_EVENTS
         effect = (seen * effect + prior * worst) / (seen + prior)
-        return sqrt(max(prompts, self.contrast.least * abs(at) * (1 - abs(at))) * effect)
+        prompts = max(prompts, self.contrast.least * abs(at) * (1 - abs(at)))
+        return sqrt(prompts * effect + self.contrast.blur)
 
     def edge(self, end: float, critical: float, pool: float) -> float:
         """Give the difference nearest to ``end``, -1 or 1, that the test doesn't reject."""
@@ -224,7 +227,8 @@ def _pooled(scales: Sequence[_Scale]) -> float:
 
 def _largest_flips(scales: Sequence[_Scale], pool: float) -> Floats:
     """Flip the families' signs; give the largest contrast in standard errors of each flip."""
-    columns = [scale.by_family / error for scale in scales if (error := scale.error(0.0, pool)) > 0]
+    errors = [sqrt(scale.error(0.0, pool) ** 2 - scale.contrast.blur) for scale in scales]
+    columns = [s.by_family / error for s, error in zip(scales, errors, strict=True) if error > 0]
     standard = np.column_stack(columns) if columns else np.zeros((0, 0))
     standard = standard[(standard != 0).any(axis=1)]
     moving = len(standard)

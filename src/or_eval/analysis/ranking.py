@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from or_eval.analysis.comparisons import families_by_id
+from or_eval.analysis.comparisons import correcting, families_by_id, shifted
+from or_eval.analysis.corrections import Corrections
 from or_eval.analysis.paired_tests import MORE, compare_all, paired
 from or_eval.analysis.rates import MEASURES, prompt_means, rates
 from or_eval.analysis.scipy_stats import scipy_stats
@@ -26,7 +27,11 @@ _LABELS: dict[Measure, tuple[Label, ...]] = {
 
 
 def ranking(
-    responses: pd.DataFrame, measure: Measure = "over_refusal", *, level: float = LEVEL
+    responses: pd.DataFrame,
+    measure: Measure = "over_refusal",
+    found: Corrections | None = None,
+    *,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Rank models by who is better than whom beyond chance.
 
@@ -39,6 +44,7 @@ def ranking(
         measure: ``over_refusal`` (the lowest is best), ``toxic_rejection`` or
             ``balanced_accuracy``, the mean of the share of safe prompts answered and the share of
             toxic prompts refused (the highest is best).
+        found: Corrections of the verdicts, where there are any.
         level: Confidence level.
 
     Returns:
@@ -55,11 +61,17 @@ def ranking(
     values = means.to_numpy(dtype=np.float64)
     signs = np.where(label == Label.SAFE, -1.0, 1.0)
     pairs = list(combinations(range(values.shape[1]), 2))
-    tested = compare_all(
-        [paired(values[:, a], values[:, b], signs) for a, b in pairs],
-        families_by_id(responses).reindex(means.index),
-        level=level,
-    )
+    contrasts = [paired(values[:, a], values[:, b], signs) for a, b in pairs]
+    for one in labels if found is not None else ():
+        corrected = correcting(wanted[wanted["label"] == one], found)
+        assert corrected is not None
+        part = (-1 if one == Label.SAFE else 1) / len(labels)
+        for at, (a, b) in enumerate(pairs):
+            both = means.index[~np.isnan(values[:, a]) & ~np.isnan(values[:, b])]
+            of_a, of_b = (corrected(means.columns[model], both) for model in (a, b))
+            contrasts[at] = shifted(contrasts[at], of_a, of_b, part)
+    families = families_by_id(responses).reindex(means.index)
+    tested = compare_all(contrasts, families, level=level)
     better, worse = np.zeros((2, len(means.columns)), dtype=np.int64)
     for (a, b), difference, verdict in zip(
         pairs, tested["difference"], tested["verdict"], strict=True
@@ -68,7 +80,8 @@ def ranking(
             good, bad = (a, b) if difference > 0 else (b, a)
             better[bad] += 1
             worse[good] += 1
-    estimates = [_value(wanted[wanted["model"] == model], measure, level) for model in means]
+    by_model = rates(wanted, found=found, level=level).set_index("model")
+    estimates = [_value(by_model.loc[[model]], measure) for model in means]
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     table.insert(0, "model", list(means.columns))
     table = table.assign(rank=1 + better, better=better, worse=worse)
@@ -133,13 +146,13 @@ def spearman(one: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Corre
     return Correlation(n, rho, float(lower), float(upper), float(test.pvalue))
 
 
-def _value(responses: pd.DataFrame, measure: Measure, level: float) -> Estimate:
+def _value(of_model: pd.DataFrame, measure: Measure) -> Estimate:
     """Give one model's measure; that of balanced accuracy from the intervals of both rates.
 
     Zou and Donner (2008) add the squares of how far each bound lies from its rate; that rates of
     twins resemble each other, which would make it narrower, is left aside.
     """
-    by = rates(responses, level=level).set_index("measure")[["rate", "lower", "upper"]]
+    by = of_model.set_index("measure")[["rate", "lower", "upper"]]
     if measure != "balanced_accuracy":
         return Estimate(*map(float, by.loc[measure]))
     over, rejection = (Estimate(*map(float, by.loc[name])) for name in MEASURES.values())

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from or_eval.analysis.corrections import Corrections, corrected_mean
 from or_eval.analysis.families import response_families
-from or_eval.intervals import LEVEL, Estimate, rate_interval
+from or_eval.analysis.jackknife import SHARE, jackknife
+from or_eval.intervals import LEVEL, Estimate, effective_size, rate_interval, wilson
 from or_eval.schema import Label, Outcome, ResponseClass
 
+_CORRECTION = (
+    *("raw", "raw_lower", "raw_upper", "known_lower", "known_upper"),
+    *("sampled", "uncorrected", "missed", "false_alarms"),
+)
 MEASURES = {Label.SAFE: "over_refusal", Label.TOXIC: "toxic_rejection"}
 """What the refused share of the prompts of a label is called."""
 
@@ -33,7 +40,11 @@ def prompt_means(responses: pd.DataFrame) -> pd.DataFrame:
 
 
 def rates(
-    responses: pd.DataFrame, by: Sequence[str] = ("model",), *, level: float = LEVEL
+    responses: pd.DataFrame,
+    by: Sequence[str] = ("model",),
+    found: Corrections | None = None,
+    *,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Give the refused share of safe and of toxic prompts' responses.
 
@@ -45,6 +56,9 @@ def rates(
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         by: Columns that split the responses, as ``("model", "category")``; responses that have
             no value there are left out.
+        found: Corrections of the verdicts (:func:`or_eval.analysis.corrections.corrections`),
+            where there are any. Rates are corrected then, and their intervals wider for what
+            the sample leaves open.
         level: Confidence level.
 
     Returns:
@@ -53,7 +67,11 @@ def rates(
         that are not certain), ``unscored`` (responses with none, errors left out), ``errors``,
         ``families``, ``rate``, ``lower``, ``upper``, and ``lowest`` and ``highest``: what the
         rate would be if every uncertain verdict and every response without one fell to the
-        answers, or to the refusals.
+        answers, or to the refusals. With corrections also ``raw``, ``raw_lower`` and
+        ``raw_upper`` (the verdicts as they stand), ``known_lower`` and ``known_upper`` (where the
+        rate of these very responses lies), ``sampled`` (responses whose truth is known),
+        ``uncorrected`` (responses with verdicts of a kind that was not sampled), ``missed`` and
+        ``false_alarms`` (errors in the sample).
     """
     rows = []
     for key, group, families in _groups(responses, by):
@@ -67,6 +85,9 @@ def rates(
             for side in (0.0, 1.0)
         )
         n = int(verdicts.sum())
+        correction: dict[str, float] = {}
+        if found is not None:
+            rate, correction = _corrected(rate, group, families, found, level)
         rows.append(
             {
                 **key,
@@ -79,11 +100,35 @@ def rates(
                 **rate_columns(rate),
                 "lowest": lowest,
                 "highest": highest,
+                **correction,
             }
         )
     counts = ("n", "refused", "uncertain", "unscored", "errors", "families")
     estimates = ("rate", "lower", "upper", "lowest", "highest")
-    return pd.DataFrame(rows, columns=[*by, "measure", *counts, *estimates])
+    extra = () if found is None else _CORRECTION
+    return pd.DataFrame(rows, columns=[*by, "measure", *counts, *estimates, *extra])
+
+
+def _corrected(
+    raw: Estimate,
+    group: pd.DataFrame,
+    families: pd.Series[str],
+    found: Corrections,
+    level: float,
+) -> tuple[Estimate, dict[str, float]]:
+    """Correct a rate; its interval adds the squares of what prompts and sample leave open."""
+    correction = corrected_mean(group, found, level=level)
+    value, lower, upper = correction.estimate
+    means = _prompts(group["refused"].astype("Float64"), group, families)
+    size = effective_size(*means, level=level) if len(means[0]) else None
+    prompts = Estimate(value, np.nan, np.nan) if size is None else wilson(value, *size)
+    below = np.hypot(value - lower, value - prompts.lower)
+    above = np.hypot(upper - value, prompts.upper - value)
+    rate = Estimate(
+        value, float(np.maximum(value - below, 0.0)), float(np.minimum(value + above, 1.0))
+    )
+    columns = (*raw, lower, upper, *correction[3:])
+    return rate, dict(zip(_CORRECTION, columns, strict=True))
 
 
 def rate_columns(estimate: Estimate) -> dict[str, float]:
@@ -139,49 +184,69 @@ def mean_over_prompts(
         families: Family of each response, by index.
         level: Confidence level of the interval.
     """
+    return rate_interval(*_prompts(values, group, families), level=level)
+
+
+def _prompts(
+    values: pd.Series[float], group: pd.DataFrame, families: pd.Series[str]
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Give the mean of each model's responses to each prompt, and the prompt's family."""
     known = values.dropna()
     places = [group.loc[known.index, name] for name in ("model", "id")]
     means = known.groupby([*places, families[known.index]], sort=False).mean()
-    return rate_interval(
-        means.to_numpy(dtype=np.float64), means.index.get_level_values(-1), level=level
-    )
+    of: NDArray[Any] = means.index.get_level_values(-1).to_numpy(dtype=object)
+    return np.asarray(means, dtype=np.float64), of
 
 
-def fourfold(responses: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame:
+def fourfold(
+    responses: pd.DataFrame, by: Sequence[str] = ("model",), *, level: float = LEVEL
+) -> pd.DataFrame:
     """Give the four cells of label and verdict, and what is computed from them.
 
     A positive is a toxic prompt, and to refuse is to call it one: precision is the share of
-    toxic prompts among those refused, recall the share refused among the toxic (the toxic
-    rejection rate), specificity the share answered among the safe (1 - over-refusal rate).
+    toxic prompts among those refused, recall the share refused among the toxic, specificity the
+    share answered among the safe. Accuracy, precision and F1 hang on how many prompts of the set
+    are toxic: they can't be compared between sets of another mix.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         by: Columns that split the responses.
+        level: Confidence level.
 
     Returns:
         A row per group: the columns of ``by``, ``safe answered``, ``safe refused``,
-        ``toxic answered``, ``toxic refused``, ``accuracy``, ``precision``, ``recall``, ``f1``,
-        ``specificity``; NaN where there is nothing to compute a share of.
+        ``toxic answered``, ``toxic refused``, and ``accuracy``, ``precision``, ``recall``, ``f1``
+        and ``specificity``, each with ``_lower`` and ``_upper``
+        (:func:`or_eval.analysis.jackknife.jackknife`); NaN where there is nothing to tell it from.
     """
     labelled = responses[responses["label"].isin(list(MEASURES)) & responses["refused"].notna()]
     done = labelled["refused"].map({True: "refused", False: "answered"}).astype("str")
-    cells = (labelled["label"] + " " + done).rename("outcome")
-    keys = [labelled[column] for column in by]
-    table = (
-        cells.groupby([*keys, cells])
-        .size()
-        .unstack(fill_value=0)
-        .reindex(columns=[outcome.value for outcome in Outcome], fill_value=0)
-    )
-    safe_answered, safe_refused, toxic_answered, toxic_refused = (
-        table[outcome.value].astype("float64") for outcome in Outcome
-    )
-    table["accuracy"] = (safe_answered + toxic_refused) / table.sum(axis=1)
-    table["precision"] = toxic_refused / (toxic_refused + safe_refused)
-    table["recall"] = toxic_refused / (toxic_refused + toxic_answered)
-    table["f1"] = 2 * toxic_refused / (2 * toxic_refused + safe_refused + toxic_answered)
-    table["specificity"] = safe_answered / (safe_answered + safe_refused)
-    return table.rename_axis(columns=None).reset_index()
+    outcome = labelled["label"] + " " + done
+    families = response_families(labelled)
+    rows = []
+    for values, group in outcome.groupby([labelled[column] for column in by], sort=True):
+        cells = np.column_stack([group == name.value for name in Outcome]).astype(np.float64)
+        of = families[group.index].to_numpy(dtype=object)
+        row = {
+            **dict(zip(by, values if isinstance(values, tuple) else (values,), strict=True)),
+            **{name.value: int(count) for name, count in zip(Outcome, cells.sum(0), strict=True)},
+        }
+        for name, statistic in _OF_FOUR.items():
+            figures = jackknife(cells, statistic, of, span=SHARE, level=level)
+            row |= zip((name, f"{name}_lower", f"{name}_upper"), figures, strict=True)
+        rows.append(row)
+    figures_of = [f"{name}{end}" for name in _OF_FOUR for end in ("", "_lower", "_upper")]
+    return pd.DataFrame(rows, columns=[*by, *(name.value for name in Outcome), *figures_of])
+
+
+# Of safe answered, safe refused, toxic answered and toxic refused: (..., 4).
+_OF_FOUR: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "accuracy": lambda s: (s[..., 0] + s[..., 3]) / s.sum(axis=-1),
+    "precision": lambda s: s[..., 3] / (s[..., 3] + s[..., 1]),
+    "recall": lambda s: s[..., 3] / (s[..., 3] + s[..., 2]),
+    "f1": lambda s: 2 * s[..., 3] / (2 * s[..., 3] + s[..., 1] + s[..., 2]),
+    "specificity": lambda s: s[..., 0] / (s[..., 0] + s[..., 1]),
+}
 
 
 def _groups(

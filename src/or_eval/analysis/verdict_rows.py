@@ -8,8 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from or_eval.analysis.conflicts import OnConflict
+from or_eval.analysis.human_labels import Labels, join_labels, needs_response_text
+from or_eval.analysis.label_agreement import ANSWERS
 from or_eval.analysis.logs import LogPaths
-from or_eval.analysis.responses import read_logs
+from or_eval.analysis.responses import Logs, read_logs
+from or_eval.analysis.samples import read_details
 from or_eval.schema import prompt_id
 from or_eval.sources.records import SOURCE_ID
 from or_eval.sources.responses import load_responses
@@ -30,15 +33,44 @@ def verdicts_of_logs(
         publisher's), its ``id`` the sample's in the log; and a line for every choice made.
     """
     logs = read_logs(paths, scorer=scorer, on_conflict=on_conflict, audits=False)
+    return _verdicts(logs), logs.notes
+
+
+def truth_of(logs: Logs, labels: Labels, scorer: str) -> tuple[pd.Series[float], str]:
+    """Give what people say of the responses in logs that they labelled.
+
+    Args:
+        logs: The logs' frames.
+        labels: The labels.
+        scorer: Name of the score that the logs were read by.
+
+    Returns:
+        1 where people say that the response is a refusal, 0 where it is an answer, missing
+        elsewhere, by the responses' index; and a line that says how many there are.
+
+    Raises:
+        DataError: The labels don't tell which responses they are about.
+    """
+    verdicts = _verdicts(logs)
+    if needs_response_text(verdicts, labels.frame):
+        verdicts["response"] = read_details(logs.responses, scorer)["response"]
+    joined = join_labels(verdicts.assign(place=verdicts.index), labels.frame)
+    truth = (~joined.rows["human"].isin(ANSWERS)).astype("float64")
+    truth.index = pd.Index(joined.rows["place"])
+    note = (
+        f"{len(joined.rows)} responses have people's labels, {joined.without_label} have none; "
+        f"{joined.without_response} labels are about no response in the logs"
+    )
+    return truth.reindex(logs.responses.index), note
+
+
+def _verdicts(logs: Logs) -> pd.DataFrame:
     frame = logs.responses
-    return (
-        frame.assign(
-            family=frame["id"],
-            id=frame["sample_id"],
-            prompt=frame["id"].map(logs.prompts["prompt"]),
-            source_id=frame["id"].map(logs.prompts["meta"].map(_source_id)),
-        ),
-        logs.notes,
+    return frame.assign(
+        family=frame["id"],
+        id=frame["sample_id"],
+        prompt=frame["id"].map(logs.prompts["prompt"]),
+        source_id=frame["id"].map(logs.prompts["meta"].map(_source_id)),
     )
 
 

@@ -21,12 +21,14 @@ FORMATS: tuple[Format, ...] = ("dataset", "csv", "jsonl", "parquet")
 _LISTS = ("votes", "refused_by")
 
 
-def write_votes(votes: Votes, agreement: VoteAgreement, out: Path, form: Format) -> list[Path]:
+def write_votes(
+    votes: Votes, agreements: dict[str, VoteAgreement], out: Path, form: Format
+) -> list[Path]:
     """Write a table of votes and, beside it, ``funnel.json``: how it came about.
 
     Args:
         votes: The votes.
-        agreement: How far the models agree.
+        agreements: How far the models agree.
         out: A folder for a data set, else a file.
         form: What to write. In a csv, votes and names are JSON, and a text that a spreadsheet
             would run as a formula gets an apostrophe before it; the others hold texts unchanged.
@@ -52,7 +54,7 @@ def write_votes(votes: Votes, agreement: VoteAgreement, out: Path, form: Format)
             with out.open("w", encoding="utf-8") as file:
                 for row in records(votes.table):
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    summary = votes_summary(votes, agreement)
+    summary = votes_summary(votes, agreements)
     funnel.write_text(json.dumps(summary, ensure_ascii=False, indent=2) + "\n", "utf-8")
     return [out, funnel]
 
@@ -83,7 +85,7 @@ def as_dataset(votes: Votes) -> Dataset:
     return Dataset.from_dict(columns, features=features)
 
 
-def votes_summary(votes: Votes, agreement: VoteAgreement) -> dict[str, object]:
+def votes_summary(votes: Votes, agreements: dict[str, VoteAgreement]) -> dict[str, object]:
     """Give how a table of votes came about, and how far the models agree, as JSON-ready data."""
     summary: dict[str, object] = plain(
         {
@@ -91,9 +93,14 @@ def votes_summary(votes: Votes, agreement: VoteAgreement) -> dict[str, object]:
             "responses": votes.responses,
             "notes": votes.notes,
             "models": list(votes.matrix.columns),
-            "krippendorff_alpha": agreement.alpha._asdict(),
-            "pairs": records(agreement.pairs),
-            "overlap": agreement.overlap.to_dict(),
+            "agreement": {
+                label: {
+                    "krippendorff_alpha": agreement.alpha._asdict(),
+                    "pairs": records(agreement.pairs),
+                    "overlap": agreement.overlap.to_dict(),
+                }
+                for label, agreement in agreements.items()
+            },
         }
     )
     return summary

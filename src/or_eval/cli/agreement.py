@@ -111,7 +111,7 @@ def agreement(
         labels_file or Path(responses[0]),
         column=label_column,
         annotators=annotators,
-        mapping=dict(_word_and_class(item) for item in mapping),
+        mapping=dict(word_and_class(item) for item in mapping),
         named=keys,
     )
     if file is not None:
@@ -148,7 +148,8 @@ def _response_file(responses: tuple[str, ...]) -> Path | None:
     return path if suffix is not None else None
 
 
-def _word_and_class(item: str) -> tuple[str, str]:
+def word_and_class(item: str) -> tuple[str, str]:
+    """Read what a label means from an option of the form ``WORD=CLASS``."""
     from or_eval.analysis.human_labels import SKIP
     from or_eval.analysis.label_agreement import LABELS
 

@@ -28,6 +28,23 @@ if TYPE_CHECKING:
     "prompts.",
 )
 @click.option(
+    "--labels",
+    "labels_file",
+    type=click.Path(path_type=Path),
+    help="File with people's labels of a random sample of the responses, by which rates, "
+    "differences, ranks and figures are corrected: csv, tsv, jsonl, json or parquet.",
+)
+@click.option(
+    "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"
+)
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="WORD=CLASS",
+    help="What a word among the labels means; as for or-eval agreement.",
+)
+@click.option(
     "--scorer",
     default="refusal",
     show_default=True,
@@ -45,10 +62,13 @@ def report(
     logs: tuple[str, ...],
     out: Path,
     compare: tuple[str, str] | None,
+    labels_file: Path | None,
+    label_column: str | None,
+    mapping: tuple[str, ...],
     scorer: str,
     on_conflict: OnConflict,
 ) -> None:
-    r"""Write a report on LOGS: a page, figures, tables and a summary.
+    """Write a report on LOGS: a page, figures, tables and a summary.
 
     LOGS are Inspect logs or folders of them. The page, index.html, is one file that opens with no
     network; beside it stand figures/ (HTML, SVG, PNG, CSV), tables/ (CSV, Markdown, LaTeX) and
@@ -59,13 +79,23 @@ def report(
       or-eval report logs --out report
     What a new system prompt changed:
       or-eval report --compare logs/before logs/after --out changes
-    """
+    What people's labels of a sample make of it:
+      or-eval report logs --labels labels.csv --map yes=refused --map no=answered
+    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    from or_eval.analysis.human_labels import read_labels
     from or_eval.analysis.report import write_comparison, write_report
+    from or_eval.cli.agreement import word_and_class
 
     if bool(logs) == bool(compare):
         raise click.UsageError("name logs, or two runs with --compare A B (and not both)")
+    if compare and labels_file:
+        raise click.UsageError("--labels corrects the rates of LOGS, not a comparison")
     if compare:
         page = write_comparison(*compare, out, scorer=scorer, on_conflict=on_conflict)
     else:
-        page = write_report(list(logs), out, scorer=scorer, on_conflict=on_conflict)
+        labels = None
+        if labels_file is not None:
+            words = dict(word_and_class(item) for item in mapping)
+            labels = read_labels(labels_file, column=label_column, mapping=words)
+        page = write_report(list(logs), out, scorer=scorer, on_conflict=on_conflict, labels=labels)
     click.echo(f"Report: {page}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,7 @@ def vote(
 
     from or_eval.analysis import votes as voting
     from or_eval.analysis.families import prompt_families
-    from or_eval.analysis.vote_agreement import vote_agreement
+    from or_eval.analysis.vote_agreement import agreement_by_label
     from or_eval.analysis.vote_files import write_votes
 
     disable_progress_bars()
@@ -139,14 +140,15 @@ def vote(
         provenances=provenances,
         reasons=reasons,
     )
-    agreement = vote_agreement(votes.matrix, prompt_families(votes.prompts))
+    families = prompt_families(votes.prompts)
+    agreements = agreement_by_label(votes.matrix, votes.prompts, families)
     target = out or Path("votes" if form == "dataset" else f"votes.{form}")
-    table, funnel = write_votes(votes, agreement, target, form)
-    _print(votes, agreement)
+    table, funnel = write_votes(votes, agreements, target, form)
+    _print(votes, agreements)
     click.echo(f"{len(votes.table)} prompts in {table}, the funnel in {funnel}")
 
 
-def _print(votes: Votes, agreement: VoteAgreement) -> None:
+def _print(votes: Votes, agreements: dict[str, VoteAgreement]) -> None:
     import pandas as pd
     from rich.console import Console
 
@@ -158,22 +160,23 @@ def _print(votes: Votes, agreement: VoteAgreement) -> None:
     counts = pd.DataFrame(votes.responses.items(), columns=["responses", "count"])
     console.print(terminal_table(counts, "From responses to votes"))
     console.print(terminal_table(pd.DataFrame(votes.funnel), "From prompts to rows"))
-    if len(votes.matrix.columns) < 2:
-        return
     numbers = {model: str(n) for n, model in enumerate(votes.matrix.columns, start=1)}
-    overlap = agreement.overlap.rename(columns=numbers).rename_axis("model").reset_index()
-    overlap.insert(0, "", list(numbers.values()))
-    console.print(terminal_table(overlap, "Prompts refused by both models"))
-    if len(agreement.pairs) <= _PAIRS_SHOWN:
-        pairs = agreement.pairs.drop(columns=["model_a", "model_b"])
-        named = (
-            agreement.pairs["model_a"].map(numbers) + ", " + agreement.pairs["model_b"].map(numbers)
+    for label, agreement in agreements.items():
+        overlap = agreement.overlap.rename(columns=numbers).rename_axis("model").reset_index()
+        overlap.insert(0, "", list(numbers.values()))
+        console.print(terminal_table(overlap, f"{label.capitalize()} prompts refused by both"))
+        pairs = agreement.pairs
+        if len(pairs) <= _PAIRS_SHOWN:
+            named = pairs["model_a"].map(numbers) + ", " + pairs["model_b"].map(numbers)
+            shown = pairs.drop(columns=["model_a", "model_b"])
+            shown.insert(0, "models", named)
+            console.print(terminal_table(shown, f"Agreement of each pair on {label} prompts"))
+        alpha = agreement.alpha
+        told = "can't be told: all votes are alike" if isnan(alpha.value) else f"{alpha.value:.3f}"
+        bounds = (
+            "" if isnan(alpha.lower) else f" (95 % interval {alpha.lower:.3f} to {alpha.upper:.3f})"
         )
-        pairs.insert(0, "models", named)
-        console.print(terminal_table(pairs, "Agreement of each pair"))
-    alpha = agreement.alpha
-    console.print(
-        f"Krippendorff's alpha over {len(votes.matrix.columns)} models: {alpha.value:.3f} "
-        f"(95 % interval {alpha.lower:.3f} to {alpha.upper:.3f})",
-        highlight=False,
-    )
+        console.print(
+            f"Krippendorff's alpha over {len(numbers)} models on {label} prompts: {told}{bounds}",
+            highlight=False,
+        )

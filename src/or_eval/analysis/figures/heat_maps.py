@@ -49,11 +49,12 @@ def rate_heat_map(rates: pd.DataFrame, row: str, column: str = "language") -> Fi
     )
 
 
-def vote_agreement_heat_map(pairs: pd.DataFrame) -> Figure | None:
+def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
     """Draw how far each two models agree on what to refuse.
 
     Args:
         pairs: The pairs of :class:`or_eval.analysis.vote_agreement.VoteAgreement`.
+        label: Label of the prompts that they are over.
 
     Returns:
         The figure; None with fewer than two models.
@@ -77,8 +78,8 @@ def vote_agreement_heat_map(pairs: pd.DataFrame) -> Figure | None:
     return Figure(
         "vote-agreement",
         "Agreement of models",
-        "Cohen's kappa between the votes of every two models, over safe and toxic prompts (1: they "
-        "refuse the same prompts, 0: no more than chance); in small figures the 95 % interval.",
+        f"Cohen's kappa between the votes of every two models on {label} prompts (1: they refuse "
+        "the same prompts, 0: no more than chance); in small figures the 95 % interval.",
         finished(chart),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper", "jaccard"]],
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
+    from or_eval.analysis.human_labels import Labels
     from or_eval.analysis.logs import LogPaths
 
 __all__ = ["write_comparison", "write_report"]
@@ -19,6 +20,7 @@ def write_report(
     *,
     scorer: str = "refusal",
     on_conflict: OnConflict = "error",
+    labels: Labels | None = None,
 ) -> Path:
     """Write a report on logs.
 
@@ -28,12 +30,15 @@ def write_report(
         scorer: Name of the score that says whether a response is a refusal.
         on_conflict: What to do about logs that can't be counted together
             (:func:`or_eval.analysis.responses.read_logs`).
+        labels: People's labels of a random sample of the responses
+            (:func:`or_eval.analysis.human_labels.read_labels`), by which rates are corrected.
 
     Returns:
         The path of the report's ``index.html``.
 
     Raises:
         LogError: The logs can't be used, or `out` holds something else than a report.
+        DataError: The labels don't tell which responses they are about.
         PrerequisiteError: An optional dependency is missing.
     """
     from or_eval.analysis.report.findings import find
@@ -41,11 +46,16 @@ def write_report(
     from or_eval.analysis.report.model_report import model_report
     from or_eval.analysis.report.needs import check_needs
     from or_eval.analysis.responses import read_logs
+    from or_eval.analysis.verdict_rows import truth_of
 
     check_needs()
     check_place(Path(out))
-    found = find(read_logs(logs, scorer=scorer, on_conflict=on_conflict))
-    return write_folder(model_report(found, scorer), Path(out))
+    read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)
+    truth = None
+    if labels is not None:
+        truth, note = truth_of(read, labels, scorer)
+        read.notes.append(note)
+    return write_folder(model_report(find(read, truth), scorer), Path(out))
 
 
 def write_comparison(

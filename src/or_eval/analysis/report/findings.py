@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.audit import corrected_rates
 from or_eval.analysis.comparisons import compare_models, standing_out
+from or_eval.analysis.corrections import Corrections, audited_truth, corrections
 from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
 from or_eval.analysis.responses import Logs
-from or_eval.analysis.vote_agreement import VoteAgreement, vote_agreement
+from or_eval.analysis.vote_agreement import VoteAgreement, agreement_by_label
 from or_eval.analysis.votes import vote_matrix
 
 _SHOWN_NAMES = ("model", "category", "language", "source", "method")
@@ -26,9 +26,10 @@ class Findings(NamedTuple):
 
     Attributes:
         logs: The logs' frames, with names made fit to be shown.
-        models: Rates by model.
+        models: Rates by model, corrected where a sample of the truth is known.
+        verdicts: Rates by model as the verdicts stand.
         rates_by: Rates by model and a column that has several values (``category``,
-            ``language``, ``method``, ``source``).
+            ``language``, ``method``, ``source``, ``task``).
         pooled: Rates over all models by columns (``("category",)``, two columns for heat maps).
         classes: Class shares by model.
         fourfold: The four cells by model, and by model and language where there are several.
@@ -36,13 +37,15 @@ class Findings(NamedTuple):
         standing_out: How far each category's over-refusal is from the others'; None with one.
         rankings: Rankings by measure.
         correlation: Of toxic rejection with over-refusal over models.
-        corrected: Audit-corrected rates by model; empty without audits.
+        corrected: What corrections did to each model's rates; empty without a sample.
+        people: Whether people's labels were the sample, or else an audit by the judge.
         pairs: Pair discrimination by model; empty without pairs.
-        agreement: Agreement of the votes on safe and toxic prompts; None with one model.
+        agreement: Agreement of the votes by label; empty with one model.
     """
 
     logs: Logs
     models: pd.DataFrame
+    verdicts: pd.DataFrame
     rates_by: dict[str, pd.DataFrame]
     pooled: dict[tuple[str, ...], pd.DataFrame]
     classes: pd.DataFrame
@@ -52,17 +55,25 @@ class Findings(NamedTuple):
     rankings: dict[str, pd.DataFrame]
     correlation: Correlation
     corrected: pd.DataFrame
+    people: bool
     pairs: pd.DataFrame
-    agreement: VoteAgreement | None
+    agreement: dict[str, VoteAgreement]
 
 
-def find(logs: Logs) -> Findings:
-    """Compute all that a report tells from the frames of logs."""
+def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
+    """Compute all that a report tells from the frames of logs.
+
+    Args:
+        logs: The frames.
+        labels: What people say of a sample of the responses: 1 for a refusal, 0 for an answer,
+            missing for the others, by the responses' index.
+    """
     logs = with_shown_names(logs)
     responses = logs.responses
     matrix = vote_matrix(responses)
     families = prompt_families(logs.prompts)
-    models = rates(responses)
+    sample = corrections(responses, audited_truth(responses) if labels is None else labels)
+    models = rates(responses, found=sample)
     split, notes = _splits(responses)
     logs = logs._replace(notes=[*logs.notes, *notes])
     grids = [
@@ -77,17 +88,19 @@ def find(logs: Logs) -> Findings:
     return Findings(
         logs=logs,
         models=models,
-        rates_by={name: rates(responses, ("model", name)) for name in split},
-        pooled={by: rates(responses, by) for by in [*pooled, *grids]},
+        verdicts=rates(responses) if sample is not None else models,
+        rates_by={name: rates(responses, ("model", name), sample) for name in split},
+        pooled={by: rates(responses, by, sample) for by in [*pooled, *grids]},
         classes=class_shares(responses),
         fourfold={name: fourfold(responses, by) for name, by in fourfolds.items()},
-        differences=compare_models(responses),
+        differences=compare_models(responses, sample),
         standing_out=standing_out(responses, "category") if "category" in split else None,
-        rankings=_rankings(responses, models),
+        rankings=_rankings(responses, models, sample),
         correlation=safety_over_refusal_correlation(models),
-        corrected=corrected_rates(responses),
+        corrected=models[models["sampled"] > 0] if sample is not None else pd.DataFrame(),
+        people=labels is not None,
         pairs=discrimination(responses),
-        agreement=vote_agreement(with_rate, families) if len(matrix.columns) > 1 else None,
+        agreement=agreement_by_label(with_rate, logs.prompts, families),
     )
 
 
@@ -110,7 +123,7 @@ def _shown(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
 def _splits(responses: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Give the columns with several values, and a note on what is not in tables by them."""
     split, notes = [], []
-    for name in _SHOWN_NAMES[1:]:
+    for name in (*_SHOWN_NAMES[1:], "task"):
         values, missing = responses[name].nunique(), int(responses[name].isna().sum())
         if values > _MOST_GROUPS:
             notes.append(f"no rates by {name}: there are {values} of them")
@@ -121,12 +134,14 @@ def _splits(responses: pd.DataFrame) -> tuple[list[str], list[str]]:
     return split, notes
 
 
-def _rankings(responses: pd.DataFrame, models: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def _rankings(
+    responses: pd.DataFrame, models: pd.DataFrame, sample: Corrections | None
+) -> dict[str, pd.DataFrame]:
     found = {}
     known = models[models["n"] > 0]
     measures = set(known["measure"])
     if "over_refusal" in measures:
-        found["over_refusal"] = ranking(responses, "over_refusal")
+        found["over_refusal"] = ranking(responses, "over_refusal", sample)
     if len(measures) == 2 and known["model"].duplicated().any():
-        found["balanced_accuracy"] = ranking(responses, "balanced_accuracy")
+        found["balanced_accuracy"] = ranking(responses, "balanced_accuracy", sample)
     return {name: table for name, table in found.items() if len(table) > 1}

@@ -14,9 +14,10 @@ from or_eval.analysis.report.findings import Findings
 def report_figures(found: Findings) -> list[Figure]:
     """Draw what the findings have data for."""
     by, pooled = found.rates_by, found.pooled
+    agreement = list(found.agreement.items())
     figures = [
         trade_off(found.models),
-        class_stack(found.classes, found.models),
+        class_stack(found.classes, found.verdicts),
         category_trend(by["category"]) if "category" in by else None,
         radar(by["category"]) if "category" in by else None,
         *(by_group(by[name], name) for name in ("language", "method", "source") if name in by),
@@ -25,6 +26,6 @@ def report_figures(found: Findings) -> list[Figure]:
             for row in ("category", "method")
             if (row, "language") in pooled
         ),
-        None if found.agreement is None else vote_agreement_heat_map(found.agreement.pairs),
+        *(vote_agreement_heat_map(of.pairs, label) for label, of in agreement[:1]),
     ]
     return [figure for figure in figures if figure is not None]

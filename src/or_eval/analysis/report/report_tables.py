@@ -9,6 +9,14 @@ from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.wording import COUNTS, doubt_shares
 
+_WHO = {
+    True: "People labelled a sample of the responses, which is taken for random.",
+    False: "The judge, taken for right, checked a random part of the rules' certain verdicts.",
+}
+_CORRECTED = [
+    *("model", "measure", "n", "raw", "raw_lower", "raw_upper", "rate", "lower", "upper"),
+    *("known_lower", "known_upper", "sampled", "uncorrected", "missed", "false_alarms"),
+]
 _RANKED = {
     "over_refusal": ("over-refusal", "fewest safe prompts refused"),
     "balanced_accuracy": (
@@ -21,6 +29,7 @@ _SPLIT = {
     "language": "language",
     "method": "rewriting method",
     "source": "source",
+    "task": "benchmark",
 }
 _MEASURED = {"over_refusal": "safe", "toxic_rejection": "toxic"}
 _DOUBTS = (
@@ -44,12 +53,16 @@ def report_tables(found: Findings) -> list[ReportTable]:
             opened=True,
         ),
         ReportTable(
-            "audit",
-            "Rates corrected by the audit",
-            "The judge checked a random part of the rules' certain verdicts. Raw is the rate as "
-            "the verdicts stand; rate is corrected for the errors found: missed are refusals that "
-            "the rules took for answers, false alarms answers that they took for refusals.",
-            found.corrected,
+            "corrections",
+            "Rates corrected by people's labels"
+            if found.people
+            else "Rates corrected by the audit",
+            f"{_WHO[found.people]} Raw is the rate as the verdicts stand; rate is corrected for "
+            "the errors found in the sample: missed are refusals that a verdict took for answers, "
+            "false alarms answers taken for refusals. Known lower and upper is where the rate of "
+            "these very responses lies. Uncorrected are responses whose kind of verdict (who "
+            "decided, certain or not, refused or not) was not sampled: they count as they stand.",
+            _corrected(found),
             opened=True,
         ),
         ReportTable(
@@ -98,9 +111,10 @@ def report_tables(found: Findings) -> list[ReportTable]:
         ReportTable(
             "pairs",
             "Safe and toxic twins",
-            "A pair is right where the safe side is answered and the toxic one refused. d′ and AUC "
-            "tell how well the two sides are told apart, however eager the model is to refuse (no "
-            "better than chance: 0 and 0.5).",
+            "A pair is right where the safe side is answered and the toxic one refused, reversed "
+            "where it is the other way round. Balanced accuracy hangs on how eager a model is to "
+            "refuse; d′ and the ROC area that it implies don't, if what makes the model refuse "
+            "varies alike on both sides (no better than chance: 0 and 0.5).",
             found.pairs,
         ),
         *_agreement(found),
@@ -110,6 +124,7 @@ def report_tables(found: Findings) -> list[ReportTable]:
                 f"Rates by model and {_SPLIT[name]}",
                 "As in the table of rates by model; n counts responses with a verdict.",
                 frame.drop(columns="families"),
+                opened=name == "task",
             )
             for name, frame in found.rates_by.items()
         ),
@@ -121,6 +136,10 @@ def report_tables(found: Findings) -> list[ReportTable]:
         ),
     ]
     return [table for table in tables if not table.frame.empty]
+
+
+def _corrected(found: Findings) -> pd.DataFrame:
+    return found.corrected.reindex(columns=_CORRECTED) if len(found.corrected) else found.corrected
 
 
 def headline(found: Findings) -> ReportTable:
@@ -213,24 +232,30 @@ def _rankings(found: Findings) -> list[ReportTable]:
 def _fourfold(found: Findings) -> list[ReportTable]:
     note = (
         "Responses by label and verdict. To refuse is to call a prompt toxic: precision, recall "
-        "and F1 are those of finding toxic prompts; specificity is the share of safe ones answered."
+        "and F1 are those of finding toxic prompts; specificity is the share of safe ones "
+        "answered. Accuracy, precision and F1 hang on how many of the prompts are toxic; recall "
+        "and specificity don't."
     )
     titles = {"fourfold": "Four outcomes", "fourfold-by-language": "Four outcomes by language"}
     return [ReportTable(name, titles[name], note, frame) for name, frame in found.fourfold.items()]
 
 
 def _agreement(found: Findings) -> list[ReportTable]:
-    if found.agreement is None:
+    if not found.agreement:
         return []
-    alpha = found.agreement.alpha
-    over_all = (
-        ""
-        if pd.isna(alpha.value)
-        else f" Krippendorff's alpha over all models: {alpha.value:.2f} "
-        f"({alpha.lower:.2f} to {alpha.upper:.2f})."
+    alphas = "".join(
+        f" Krippendorff's alpha over all models on {label} prompts: {alpha.value:.2f}"
+        + ("." if pd.isna(alpha.lower) else f" ({alpha.lower:.2f} to {alpha.upper:.2f}).")
+        for label, alpha in ((label, of.alpha) for label, of in found.agreement.items())
+        if not pd.isna(alpha.value)
     )
     note = (
-        "Cohen's kappa between the votes of every two models (1: alike, 0: as by chance), and "
-        "jaccard, the share of prompts refused by both among those refused by either." + over_all
+        "Between the votes of every two models, on safe and on toxic prompts apart: the share of "
+        "prompts on which they did the same, Gwet's AC1 and Cohen's kappa (1: alike, 0: as by "
+        "chance; kappa is low where one outcome is rare), and jaccard, the share of prompts "
+        "refused by both among those refused by either." + alphas
     )
-    return [ReportTable("vote-agreement", "Agreement of models", note, found.agreement.pairs)]
+    pairs = [of.pairs.assign(label=label) for label, of in found.agreement.items()]
+    table = pd.concat(pairs, ignore_index=True)
+    table.insert(0, "label", table.pop("label"))
+    return [ReportTable("vote-agreement", "Agreement of models", note, table)]

@@ -23,12 +23,12 @@ def sentences(found: Findings) -> list[str]:
     """Sum findings up; what can't be told from them is left out."""
     return [
         *_what_was_asked(found),
+        *_corrections(found),
         *_extremes(found.models, "over_refusal"),
         *_pairs_that_differ(found),
         *_extremes(found.models, "toxic_rejection"),
         *_safety_for_refusal(found),
         *_categories(found),
-        *_audit(found),
         *_uncertain(found),
         *_missing(found),
     ]
@@ -52,6 +52,11 @@ def _what_was_asked(found: Findings) -> list[str]:
         said.append(
             f"{counted(other, 'more prompt')} {'is' if other == 1 else 'are'} neither: they enter "
             "neither rate."
+        )
+    if (tasks := found.logs.responses["task"].nunique()) > 1:
+        said.append(
+            f"These are {tasks} benchmarks: rates here are over all their prompts, and the table "
+            "of rates by benchmark has each by itself."
         )
     if (models < len(labels)).any():
         said.append(
@@ -155,7 +160,7 @@ def _categories(found: Findings) -> list[str]:
     ]
 
 
-def _audit(found: Findings) -> list[str]:
+def _corrections(found: Findings) -> list[str]:
     if found.corrected.empty:
         return []
     safe = found.corrected[found.corrected["measure"] == "over_refusal"]
@@ -163,13 +168,21 @@ def _audit(found: Findings) -> list[str]:
         return []
     change = (safe["rate"] - safe["raw"]).abs()
     most = safe.iloc[int(change.argmax())]
-    return [
-        f"The judge audited {counted(int(safe['audited'].sum()), 'verdict')} of the rules on "
-        f"harmless prompts. Corrected for the errors it found, over-refusal changes by at most "
+    sampled, left = int(safe["sampled"].sum()), int(safe["uncorrected"].sum())
+    by = "people's labels" if found.people else "the judge's audit"
+    told = (
+        f"Rates, differences and ranks are corrected by {by} of "
+        f"{counted(sampled, 'response')} to harmless prompts: over-refusal changes by at most "
         f"{100 * change.max():.1f} percentage points ({most['model']}: "
         f"{share(most['raw'], most['raw_lower'], most['raw_upper'])} becomes "
         f"{share(most['rate'], most['lower'], most['upper'])})."
-    ]
+    )
+    if left:
+        told += (
+            f" {counted(left, 'response')} of kinds that were not sampled "
+            f"{'counts' if left == 1 else 'count'} uncorrected."
+        )
+    return [told]
 
 
 def _uncertain(found: Findings) -> list[str]:

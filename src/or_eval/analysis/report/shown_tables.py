@@ -13,8 +13,8 @@ _WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa")
 _SHARES = frozenset(
     {
         *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection"),
-        *("accuracy", "precision", "recall", "f1", "specificity", "jaccard"),
-        *("hit_rate", "false_alarm_rate", "rate_a", "rate_b"),
+        *("accuracy", "precision", "recall", "f1", "specificity", "jaccard", "agree"),
+        *("hit_rate", "false_alarm_rate", "balanced_accuracy", "rate_a", "rate_b"),
         *(
             "unsure",
             "safe_uncertain",
@@ -38,7 +38,8 @@ _TITLES = {
     "inspect": "Inspect",
     "date": "date (UTC)",
     "f1": "F1",
-    "auc": "AUC",
+    "ac1": "AC1",
+    "roc_area": "ROC area",
     "d_prime": "d′",
     "a": "A",
     "b": "B",

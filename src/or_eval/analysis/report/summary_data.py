@@ -18,7 +18,7 @@ def summary_data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:
     """Give the findings of a report on models as JSON-ready data."""
     responses = found.logs.responses
     frames = {table.name: records(table.frame) for table in tables}
-    alpha = None if found.agreement is None else plain(found.agreement.alpha._asdict())
+    alpha = {label: plain(of.alpha._asdict()) for label, of in found.agreement.items()}
     return {
         "prompts": {
             label.value: int((found.logs.prompts["label"] == label).sum()) for label in Label
@@ -28,7 +28,7 @@ def summary_data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:
             "with_verdict": int(responses["refused"].notna().sum()),
         },
         "models": frames.get("models", []),
-        "corrected": frames.get("audit", []),
+        "corrected": frames.get("corrections", []),
         "worst_categories": frames.get("worst-categories", []),
         "differences": frames.get("differences", []),
         "rankings": {name: records(table) for name, table in found.rankings.items()},

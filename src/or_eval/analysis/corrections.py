@@ -1,0 +1,181 @@
+"""Rates corrected by the truth about a sample: people's labels, or an audit by the judge."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from or_eval.intervals import LEVEL, Estimate
+from or_eval.schema import ResponseClass
+
+DRAWS = 2000
+_SEED = 20250101
+_PRIOR = 1 / 3
+_DIGITS = 12
+"""So many are kept of a mean, so that sums of fractions come to a whole 1."""
+
+_WHAT_WAS_SAID = ["model", "label", "decided_by", "certain", "refused"]
+
+Floats = NDArray[np.float64]
+
+
+class Corrections(NamedTuple):
+    """What a sample of the truth says of each kind of verdict.
+
+    Responses with the same verdict of one model on safe or on toxic prompts (who decided,
+    certain or not, refused, answered or no verdict) are a cell. Of the responses of a cell as
+    many are refusals as of those among them whose truth is known.
+
+    Attributes:
+        cell: Number of each response's cell, by the responses' index.
+        truth: 1 where the response is known to be a refusal, 0 where it is known to be an
+            answer, missing elsewhere.
+        share: Refused share of each cell; its verdict where nothing of the cell was sampled,
+            and NaN where that is none.
+        draws: Shares of each cell as they may be, (draws, cells).
+        sampled: Whether anything of a cell was sampled.
+    """
+
+    cell: pd.Series[int]
+    truth: pd.Series[float]
+    share: Floats
+    draws: Floats
+    sampled: NDArray[np.bool_]
+
+
+class Corrected(NamedTuple):
+    """A corrected mean over prompts.
+
+    Attributes:
+        shift: What the correction adds to the mean of the verdicts.
+        estimate: The corrected mean, with the bounds that sampling leaves: what it may be if the
+            truth about all of these responses were known.
+        variance: That uncertainty as a variance.
+        sampled: Responses whose truth is known.
+        uncorrected: Responses of cells of which none was sampled: their verdicts stand.
+        missed: Refusals in the sample that the verdict took for answers.
+        false_alarms: Answers in the sample that it took for refusals.
+    """
+
+    shift: float
+    estimate: Estimate
+    variance: float
+    sampled: int
+    uncorrected: int
+    missed: int
+    false_alarms: int
+
+
+def audited_truth(responses: pd.DataFrame) -> pd.Series[float]:
+    """Give what the judge found where it audited certain verdicts of the rules.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+    """
+    open_to_audit = (responses["decided_by"] == "rules") & responses["certain"].fillna(False)
+    judged = open_to_audit & responses["audited"].fillna(False) & responses["judge_class"].notna()
+    refused = (responses["judge_class"] != ResponseClass.DIRECT_ANSWER).astype("float64")
+    return refused.where(judged.astype("bool"))
+
+
+def corrections(
+    responses: pd.DataFrame, truth: pd.Series[float], chance: pd.Series[float] | None = None
+) -> Corrections | None:
+    """Learn from a random sample of the truth how far each kind of verdict can be trusted.
+
+    The estimator is the stratified one of survey sampling, which prediction-powered inference
+    comes to for verdicts of two values (PPI++: Angelopoulos, Duchi and Zrnic, 2023), the strata
+    being the cells of :class:`Corrections`. Bounds are those of the shares' posterior under
+    Kerman's (2011) neutral prior, Beta(1/3, 1/3), for the responses that were not sampled: they
+    hold for small samples without an error, where a normal interval has no width.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        truth: 1 for a refusal, 0 for an answer, missing for what was not sampled, by index.
+        chance: How likely each response was to be sampled, where that differs within a cell.
+
+    Returns:
+        The corrections; None where nothing was sampled.
+    """
+    if truth.isna().all():
+        return None
+    keys = [responses[name].astype("object").fillna("none") for name in _WHAT_WAS_SAID]
+    cell = responses.groupby(keys, sort=True).ngroup()
+    count = int(cell.max()) + 1
+    known = truth.notna()
+    weight = 1 / (chance[known] if chance is not None else pd.Series(1.0, truth.index[known]))
+    total, squares, refused = (
+        np.bincount(cell[known], values, count)
+        for values in (weight, weight**2, weight * truth[known])
+    )
+    sampled = total > 0
+    verdict = responses["refused"].astype("float64").groupby(cell).first().to_numpy()
+    share = np.divide(refused, total, out=verdict.copy(), where=sampled)
+    size = np.divide(total**2, squares, out=np.zeros(count), where=sampled)
+    random = np.random.default_rng(_SEED)
+    draws = np.tile(share, (DRAWS, 1))
+    draws[:, sampled] = random.beta(
+        _PRIOR + (share * size)[sampled],
+        _PRIOR + ((1 - share) * size)[sampled],
+        (DRAWS, int(sampled.sum())),
+    )
+    return Corrections(cell, truth, share, draws, sampled)
+
+
+def corrected_mean(
+    responses: pd.DataFrame, found: Corrections, *, level: float = LEVEL
+) -> Corrected:
+    """Correct the mean over prompts of some of the responses that corrections were learnt from.
+
+    Where the responses are of one category or language, the kinds of verdict are taken to be as
+    right there as elsewhere.
+
+    Args:
+        responses: The responses, with the index they had.
+        found: What is known of each kind of verdict.
+        level: Level of the bounds.
+    """
+    cell, truth = found.cell[responses.index], found.truth[responses.index]
+    said = responses["refused"].astype("float64")
+    counted = (said.notna() | found.sampled[cell]).to_numpy()
+    responses, cell = responses[counted], cell[counted]
+    truth, said = truth[counted], said[counted]
+    if responses.empty:
+        return Corrected(np.nan, Estimate(np.nan, np.nan, np.nan), np.nan, 0, 0, 0, 0)
+    weight = _weights(responses)
+    known = truth.notna().to_numpy()
+    codes, count = cell.to_numpy(), len(found.share)
+    fixed = float((weight * truth.fillna(0.0)).sum())
+    rest = np.bincount(codes[~known], weight[~known], count)
+    unseen = np.bincount(codes[~known], minlength=count)
+    at = np.flatnonzero(unseen)
+    random = np.random.default_rng(_SEED)
+    drawn = random.binomial(unseen[at], found.draws[:, at]) / unseen[at]
+    drawn[:, ~found.sampled[at]] = found.share[at][~found.sampled[at]]
+    means = np.clip(fixed + drawn @ rest[at], 0, 1)
+    value = float(np.clip(round(fixed + float(found.share[at] @ rest[at]), _DIGITS), 0, 1))
+    tail = (1 - level) / 2
+    lower, upper = np.quantile(means, [tail, 1 - tail], method="inverted_cdf")
+    verdicts = said.notna().to_numpy()
+    raw = float(_weights(responses[verdicts]) @ said[verdicts]) if verdicts.any() else value
+    wrong = known & verdicts & (said != truth).to_numpy()
+    return Corrected(
+        value - raw,
+        Estimate(value, min(float(lower), value), max(float(upper), value)),
+        float(means.var()),
+        int(known.sum()),
+        int((~found.sampled[codes]).sum()),
+        int((wrong & (said == 0)).sum()),
+        int((wrong & (said == 1)).sum()),
+    )
+
+
+def _weights(responses: pd.DataFrame) -> Floats:
+    """Weigh responses so that each model's responses to a prompt count as one."""
+    keys = [responses["model"], responses["id"]]
+    size = responses.groupby(keys)["id"].transform("size").to_numpy(dtype=np.float64)
+    weights: Floats = 1 / size / (1 / size).sum()
+    return weights
