@@ -8,7 +8,7 @@ Whether the class is certain is another matter: see ``certainty.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from or_eval.schema import ResponseClass
@@ -119,12 +119,13 @@ def outline_of(readings: list[ReadPassage]) -> Outline:
     spoken = [r for r in readings if r.passage.kind is not Kind.CODE and r.words]
     if len(code) <= _FEW_LINES and any(r.does(*DECLINES) for r in code):
         spoken, code = [r for r in readings if r.words], []
+    spoken = _with_leads(spoken)
     words = sum(r.words for r in spoken) or 1
     return Outline(
         spoken=spoken,
         decline=_first_decline(spoken),
         code=len(code),
-        items=_answering_items(spoken),
+        items=sum(r.passage.kind is Kind.ITEM and not r.does(*_DIVERTS) for r in spoken),
         talk=sum(r.words for r in spoken if talks_around(r)) / words,
         lecture=sum(r.words for r in spoken if talks_around(r) and r.does(*LECTURES)) / words,
         begins=next((r for r in spoken if r.does(Act.COMPLIANCE)), None),
@@ -168,17 +169,17 @@ def _first_decline(spoken: list[ReadPassage]) -> int | None:
     return None
 
 
-def _answering_items(spoken: list[ReadPassage]) -> int:
-    items = 0
+def _with_leads(spoken: list[ReadPassage]) -> list[ReadPassage]:
+    """Let the items of a list that offers something else do so too."""
+    led: list[ReadPassage] = []
     lead: ReadPassage | None = None
     for reading in spoken:
         if reading.passage.kind is not Kind.ITEM:
             lead = reading
-        elif reading.does(*_DIVERTS):
-            continue
-        elif lead is None or not lead.does(*_DIVERTS) or lead.does(Act.PIVOT):
-            items += 1
-    return items
+        elif lead is not None and lead.does(*_DIVERTS) and not lead.does(Act.PIVOT):
+            reading = replace(reading, acts=reading.acts | {Act.ALTERNATIVE})
+        led.append(reading)
+    return led
 
 
 def _opening_rebuke(opening: list[ReadPassage]) -> ReadPassage | None:
