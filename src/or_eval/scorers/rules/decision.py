@@ -207,7 +207,13 @@ def _declined(outline: Outline, decline: int, asked: frozenset[Act], on_topic: b
     before, after = outline.spoken[:decline], outline.spoken[decline + 1 :]
     act = next(a for a in Act if a in DECLINES and a in declining.acts)
     because = [(declining, act)]
-    if Act.ASKS_DOCUMENT in asked and on_topic and any(not r.acts for r in before):
+    own_voice = any(r.does(*_FRAMES_A_REFUSAL) for r in (declining, *after))
+    if (
+        Act.ASKS_DOCUMENT in asked
+        and on_topic
+        and any(not r.acts for r in before)
+        and not own_voice
+    ):
         # The text that was asked for has begun: a character or a sender speaks, not the model.
         return Ruling(ResponseClass.DIRECT_ANSWER)
     if substance(before) >= _ANSWERED_FIRST_WORDS:

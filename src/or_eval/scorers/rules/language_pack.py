@@ -192,7 +192,7 @@ class LanguagePack:
     variants: dict[int, str]
 
 
-_TERM = re.compile(r"\{([a-z_]+)\}")
+_TERM = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[A-Za-z_]+\}|[A-Z])|[A-Za-z])|\(\?[A-Za-z]*[<P]")
 # RE2's \b knows ASCII letters only; the term {b} is a word edge in every script.
 _WORD_EDGE = r"^|$|[^\pL\pN\pM]"

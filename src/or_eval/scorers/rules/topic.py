@@ -6,7 +6,11 @@ import re
 
 from or_eval.scorers.rules.acts import CLOSING, QUESTION_MARKS
 
-_WORD = re.compile(r"[^\W\d_]+")
+# Vowel signs belong to a word; \w leaves those of Indic scripts out.
+_SIGNS = (
+    r"\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e"
+)
+_WORD = re.compile(rf"[^\W\d_]+(?:[{_SIGNS}]+[^\W\d_]*)*")
 _UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _READ_CHARS = 6_000
