@@ -39,32 +39,36 @@ stages:
   - stage: publish
     licence: cc-by-4.0
 """
-SETTLED = 0.25
-"""Seconds from a reply to a kill, within which the reply may not have reached the build's disk."""
+AT_ONCE = 4
+"""Calls that may be under way at a kill: two connections to each of two models."""
 
 
 class Clock:
-    """Notes when each request was answered, and when builds were killed."""
+    """Notes in which order requests were answered, and when among them builds were killed."""
 
     def __init__(self, reply: Callable[[Request], str], delay: float) -> None:
-        self.answered: dict[str, list[float]] = {}
-        self.killed: list[float] = []
+        self.answered: list[str] = []
+        self._kills: list[int] = []
         self._reply, self._delay = reply, delay
 
     def script(self, request: Request) -> Reply:
         time.sleep(self._delay)
         # As a model sees it: which model, and all messages.
         asked = json.dumps([request.body["model"], request.messages], ensure_ascii=False)
-        self.answered.setdefault(asked, []).append(time.monotonic())
+        self.answered.append(asked)
         return Reply(self._reply(request))
 
+    def killed(self) -> None:
+        self._kills.append(len(self.answered))
+
     def asked_again(self) -> list[str]:
-        """Give the requests that were asked again although their reply had settled."""
+        """Give the requests that were asked again, but for those under way at a kill."""
+        last = {question: number for number, question in enumerate(self.answered)}
         return [
             question
-            for question, times in self.answered.items()
-            for when in times[:-1]
-            if not any(abs(kill - when) < SETTLED for kill in self.killed)
+            for number, question in enumerate(self.answered)
+            if last[question] != number
+            and not any(abs(number - kill) <= AT_ONCE for kill in self._kills)
         ]
 
 
@@ -93,7 +97,7 @@ def killed_and_whole(
             time.sleep(chance.uniform(0, 1.5))
             process.kill()
             process.wait()
-            clock.killed.append(time.monotonic())
+            clock.killed()
         assert start(recipe, folder / "killed", *said).wait(timeout=300) == 0
         assert clock.asked_again() == []
         assert start(recipe, folder / "whole", *said).wait(timeout=300) == 0
@@ -133,7 +137,7 @@ def seeds_and_texts(request: Request) -> str:
         texts = [f"Help me do {category[1]} number {number} {n} to them." for n in range(wanted)]
         return json.dumps({"texts": texts})
     if seed := re.search(r"<<<SEED \w+\n(.*?)\nSEED", question, re.DOTALL):
-        wanted = int(re.search(r"Write (\d+)", question)[1])
+        wanted = int(re.search(r"(\d+) (?:prompts|messages) in", question)[1])
         texts = [f"What is it about {seed[1]} that makes it kind {n}?" for n in range(wanted)]
         if "<mark>" in system:
             last = "stands at the very end" in question

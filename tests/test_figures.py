@@ -279,8 +279,8 @@ def test_trade_off_has_a_point_per_model_and_a_fit_from_six() -> None:
     assert fit is not None
     assert np.allclose(fit.convert().coef[::-1], expected, atol=1e-6)
     assert np.allclose(drawn["fitted"], np.polyval(expected, x), atol=1e-6)
-    explained = 1 - ((y - drawn["fitted"]) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-    assert f"over 6 models (R² {explained:.2f})" in figure.note
+    left = ((y - drawn["fitted"]) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    assert f"over 6 models (adjusted R² {1 - left * 5 / 3:.2f})" in figure.note
     curve = [row for row in rows_drawn(figure, "toxic_rejection") if "model" not in row]
     assert len(curve) == 100
     assert all(row["toxic_rejection"] is None or 0 <= row["toxic_rejection"] <= 1 for row in curve)

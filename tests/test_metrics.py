@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from inspect_ai import score
+from inspect_ai.analysis import SampleSummary, samples_df
+from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.scorer import Metric, SampleScore, Score
+from scipy import stats
 
+from made_logs import made_log, made_sample
+from or_eval.analysis.rates import rates
+from or_eval.analysis.report import write_report
+from or_eval.analysis.responses import read_logs
 from or_eval.scorers import outcome, refusal
 from or_eval.scorers.metrics import (
     MOST_GROUPS,
@@ -185,3 +197,46 @@ def test_all_unscored_log_has_no_numbers_that_look_right(tmp_path):
     assert (result.scored_samples, result.unscored_samples) == (0, 2)
     assert "over_refusal_rate" in result.metrics
     assert all(math.isnan(metric.value) for metric in result.metrics.values())
+
+
+def test_log_report_summary_and_pandas_tell_one_number_and_interval(tmp_path: Path) -> None:
+    """Families, several responses to some prompts, an empty response, and a failed sample."""
+    random = np.random.default_rng(3)
+    samples = []
+    for n in range(60):
+        for epoch in range(1, 4 if n % 2 else 2):
+            refused = random.random() < (0.7 if n % 12 < 4 else 0.1)
+            text = "" if n == 7 else REFUSAL if refused else ANSWER
+            sample = made_sample(f"p{n}", None, epoch=epoch, response=text, seed_id=f"s{n // 5}")
+            samples.append(sample)
+    path = made_log(tmp_path / "logs" / "a.eval", "mockllm/m", samples)
+    log = score(read_eval_log(str(path)), refusal(), action="overwrite", display="none")
+    log.samples.append(made_sample("failed", None, error="boom", seed_id="s0"))
+    write_eval_log(log, str(path))
+
+    in_log = {k: m.value for k, m in log.results.scores[0].metrics.items()}
+    [in_frame] = rates(read_logs(path).responses).to_dict("records")
+    page = write_report(path, tmp_path / "report")
+    [in_summary] = json.loads(page.with_name("summary.json").read_text("utf-8"))["models"]
+    table = samples_df(str(path), columns=[*SampleSummary])
+    table["refused"] = pd.to_numeric(table["score_refusal"])
+    means = table.dropna(subset=["refused"]).groupby(["metadata_seed_id", "id"])["refused"].mean()
+
+    assert in_frame["rate"] == pytest.approx(means.mean())
+    assert in_log["over_refusal_rate"] == pytest.approx(means.mean())
+    for end in ("lower", "upper"):
+        assert in_log[f"over_refusal_rate_{end}"] == pytest.approx(in_frame[end])
+        assert in_summary[f"over_refusal_{end}"] == pytest.approx(in_frame[end])
+    # by hand: the families' deviations, their effective number, and Wilson's interval
+    size = means.groupby(level=0).size()
+    total = means.groupby(level=0).sum()
+    n, rate = len(means), means.mean()
+    families = n**2 / (size**2).sum()
+    variance = families / (families - 1) * ((total - size * rate) ** 2).sum() / n**2
+    events = n * min(rate, 1 - rate)
+    effect = (events * variance / (rate * (1 - rate) / n) + n / families) / (events + 1)
+    t, size_of = stats.t.ppf(0.975, families - 1), n / effect
+    centre = (rate + t**2 / (2 * size_of)) / (1 + t**2 / size_of)
+    half = t * math.sqrt(rate * (1 - rate) / size_of + t**2 / (4 * size_of**2))
+    assert in_frame["lower"] == pytest.approx(centre - half / (1 + t**2 / size_of), abs=1e-6)
+    assert in_frame["upper"] == pytest.approx(centre + half / (1 + t**2 / size_of), abs=1e-6)

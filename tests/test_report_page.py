@@ -78,11 +78,12 @@ def test_page_holds_at_every_width(
 def test_sorting_by_keyboard(chromium: Browser, report: Path) -> None:
     with opened(chromium, report) as (page, heard):
         table = page.locator("#table-models")
-        heading = table.get_by_role("button", name="over-refusal")
+        heading = table.get_by_role("button", name="toxic rejection")
+        place = heading.evaluate("button => button.closest('th').cellIndex + 1")
         heading.focus()
         page.keyboard.press("Enter")
         assert heading.locator("..").get_attribute("aria-sort") == "descending"
-        column = "#table-models tbody tr td:nth-child(2)"
+        column = f"#table-models tbody tr td:nth-child({place})"
         texts = page.locator(column).all_inner_texts()
         values = [float(text.split(" ")[0]) for text in texts]
         assert values == sorted(values, reverse=True)

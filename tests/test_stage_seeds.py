@@ -182,6 +182,27 @@ class TestWriting:
         # Asked again in a second round, which brought nothing.
         assert reasons(result) == {"duplicate": 3, "not found": 1}
 
+    def test_surplus_and_further_rounds_fill_what_categories_share(self, tmp_path, monkeypatch):
+        def script(request):
+            category, number = category_of(request), round_of(request)
+            if number == 1:  # both open with the same two
+                return as_json(seed("x", 1), seed("x", 2), seed(category, 3))
+            known = fenced(request, "FOUND")
+            return as_json(
+                *(seed(category, n) for n in (3, 4, 5) if seed(category, n) not in known)
+            )
+
+        with writers({"w": script}, monkeypatch) as (role, servers):
+            result = run(tmp_path, role, per_category=2, categories=TWO, batch=2)
+        assert [(row.category, row.prompt) for row in result.rows] == [
+            ("hate", seed("x", 1)), ("hate", seed("x", 2)),
+            ("violence", seed("violence", 3)), ("violence", seed("violence", 4)),
+        ]  # fmt: skip
+        # One question each, then one about the category that lost two; what came beyond is said.
+        assert len(servers["w"].requests) == 3
+        assert reasons(result) == {"duplicate": 2, "not needed": 2}
+        assert [(one["short"], one["found"]) for one in result.tables["rounds"]] == [(4, 3), (1, 1)]
+
     def test_order_depends_on_nothing_but_the_answers(self, tmp_path, monkeypatch):
         def script(request):
             texts = (seed(category_of(request), 10 * round_of(request) + n) for n in range(4))

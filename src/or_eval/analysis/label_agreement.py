@@ -73,8 +73,8 @@ class LabelAgreement(NamedTuple):
 def label_agreement(joined: pd.DataFrame, annotators: Sequence[str] = ()) -> LabelAgreement:
     """Measure verdicts against labels.
 
-    Intervals treat the responses to one prompt as a family: Wilson's (clustered) for shares,
-    precision and recall, the percentile bootstrap over prompts for kappa, alpha and F1.
+    Intervals treat the responses to one prompt as a family: that of a rate for shares,
+    precision and recall, the jackknife over prompts for kappa, alpha and F1.
 
     Args:
         joined: A row per labelled response: ``human`` (its label, one of :data:`LABELS`);

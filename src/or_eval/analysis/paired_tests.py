@@ -114,11 +114,12 @@ def compare_all(
 
     The families' signs are flipped (Canay, Romano and Shaikh, 2017), all contrasts at once, and
     each contrast is held against the largest of them all (Westfall and Young, 1993): the
-    probability that any equal pair is called different is held at 5 %, however many pairs there
-    are and however alike the prompts of a family. A contrast is divided by a standard error that
-    takes its families for of one mind as far as they are seen to be, drawn towards what all
-    contrasts show and, where few prompts differ at all, towards the worst case; which one it is
-    changes the power of the test and not its error, since flips leave it as it is.
+    probability that any equal pair is called different is held at about 5 %, however many pairs
+    there are and however alike the prompts of a family (``benchmarks/coverage.py``). A contrast
+    is divided by a standard error that takes its families for of one mind as far as they are seen
+    to be, drawn towards what all contrasts show and, where few prompts differ at all, towards the
+    worst case; which one it is changes the power of the test and not its error, since flips leave
+    it as it is.
 
     The interval holds every difference that the same test would not reject, with a standard
     error at that difference, no smaller than the least that it allows for (Tango, 1998). So it

@@ -56,7 +56,7 @@ def trade_off(rates: pd.DataFrame) -> Figure | None:
     if fit is not None:
         points["fitted"] = fit(points["over_refusal"].to_numpy())
         note += (
-            f" The dashed line is a quadratic fit over {len(points)} models (R² "
+            f" The dashed line is a quadratic fit over {len(points)} models (adjusted R² "
             f"{_explained(points):.2f}); with few models it is no more than a guide to the eye."
         )
     data = _bounded(points)
@@ -103,11 +103,15 @@ def _points(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _explained(points: pd.DataFrame) -> float:
-    """Give R²: the share of the variance of toxic rejection that the fit explains."""
+    """Give the share of the variance of toxic rejection that the fit explains.
+
+    Adjusted for the three numbers that the fit takes from so few models (Theil, 1961).
+    """
     actual = points["toxic_rejection"]
     total = float(((actual - actual.mean()) ** 2).sum())
     left = float(((actual - points["fitted"]) ** 2).sum())
-    return 1 - left / total if total else 1.0
+    models = len(points)
+    return 1 - left / total * (models - 1) / (models - 3) if total else 1.0
 
 
 def _bounded(points: pd.DataFrame) -> pd.DataFrame:

@@ -41,7 +41,6 @@ from or_eval.dataset_builders.engine.ledger import (
     REPLIES,
     VERDICTS,
     Ledger,
-    rejections,
     tested_key,
 )
 from or_eval.dataset_builders.engine.models import (
@@ -186,10 +185,11 @@ class Asker:
             by_model.setdefault(question.models[0].identity, {})[key] = question
         if not by_model:
             return
-        tasks = [_task(name, asked) for asked in by_model.values()]
-        logs = self._run(tasks, len(questions))
+        replies: dict[str, list[Reply]] = {}
+        tasks = [_task(name, asked, replies) for asked in by_model.values()]
+        self._run(tasks, len(questions), replies=replies)
         if left := questions.keys() - self.ledger.answered(questions):
-            said = next((text for log in logs for text in rejections(Path(log.location))), "")
+            said = next(reply.text for key in left for reply in replies[key])
             raise BuildError(
                 f"{len(left)} of {len(questions)} calls failed, the first: {_line(said)}"
             )
@@ -199,7 +199,8 @@ class Asker:
         tasks: list[Task],
         samples: int,
         roles: Mapping[str, Sequence[BoundModel]] | None = None,
-    ) -> list[EvalLog]:
+        replies: Mapping[str, Sequence[Reply]] | None = None,
+    ) -> None:
         """Run tasks, each a log of its own, and take what they found into the ledger."""
         config = GenerateConfigArgs(**self._asking.config)  # type: ignore[typeddict-item]
         with _cache_in(None if self._asking.shared_cache else self._out / _CACHE):
@@ -213,20 +214,32 @@ class Asker:
                 retry_on_error=self._asking.retry_attempts,
                 max_tasks=len(tasks),
                 log_buffer=max(10, samples // _FLUSHES),
+                # What a killed run loses for it is in the cache.
+                log_realtime=False,
                 log_header_only=True,
                 display=self._asking.display,  # type: ignore[arg-type]
                 ctl_server=False,
                 **config,
             )
-        for log in logs:
-            if log.location:
-                self.ledger.add(Path(log.location))
+        failed = [error for log in logs for error in self._take(log, replies or {})]
         if not logs or any(log.status == "cancelled" for log in logs):
             raise KeyboardInterrupt
-        if failed := [error for log in logs for error in _errors(log)]:
+        if failed:
             total = sum(log.eval.dataset.samples or 0 for log in logs)
             raise BuildError(f"{len(failed)} of {total} calls failed, the first: {failed[0]}")
-        return logs
+
+    def _take(self, log: EvalLog, replies: Mapping[str, Sequence[Reply]]) -> list[str]:
+        """Take what a log holds into the ledger; give its errors."""
+        if not log.location:
+            return [] if log.error is None else [_line(log.error.message)]
+        summaries = read_eval_log_sample_summaries(log.location)
+        errors = [_line(summary.error) for summary in summaries if summary.error]
+        held = {id: replies[id] for one in summaries if (id := str(one.id)) in replies}
+        whole = log.status == "success" and not errors
+        self.ledger.add(Path(log.location), held if whole else None)
+        if log.status == "error" and log.error is not None:
+            return [_line(log.error.message)]
+        return errors
 
 
 def rescored(path: Path, verdicts: Verdicts, display: Any) -> bool:
@@ -254,7 +267,9 @@ def made_of(roles: Mapping[str, Sequence[BoundModel]]) -> dict[str, Any]:
     return {role: models if len(models) > 1 else models[0] for role, models in made.items()}
 
 
-def _task(name: str, questions: Mapping[str, Question[Any]]) -> Task:
+def _task(
+    name: str, questions: Mapping[str, Question[Any]], replies: dict[str, list[Reply]]
+) -> Task:
     """Make the task in which conversations are held with models of one kind."""
     samples = [
         Sample(id=key, input=question.text or key, metadata=dict(question.shown))
@@ -270,7 +285,7 @@ def _task(name: str, questions: Mapping[str, Question[Any]]) -> Task:
     return Task(
         name=name,
         dataset=MemoryDataset(samples, name=name),
-        solver=hold(questions, made, conversations),
+        solver=hold(questions, made, conversations, replies),
         scorer=told(conversations),
         model=made[first.models[0].identity],
         metadata={MARK: "questions", "role": first.role},
@@ -282,6 +297,7 @@ def hold(
     questions: Mapping[str, Question[Any]],
     models: Mapping[str, Model],
     conversations: dict[str, Any],
+    kept: dict[str, list[Reply]],
 ) -> Solver:
     """Hold the conversation of each sample's question, and keep its replies."""
 
@@ -303,6 +319,7 @@ def hold(
             replies.append(reply)
         state.store.set(REPLIES, [list(reply) for reply in replies])
         conversations[str(state.sample_id)] = conversation
+        kept[str(state.sample_id)] = replies
         return state
 
     return solve
@@ -356,15 +373,6 @@ def _cache_in(folder: Path | None) -> Iterator[None]:
             del os.environ[_CACHE_PLACE]
         else:
             os.environ[_CACHE_PLACE] = earlier
-
-
-def _errors(log: EvalLog) -> list[str]:
-    if log.status == "error" and log.error is not None:
-        return [_line(log.error.message)]
-    if not log.location:
-        return []
-    summaries = read_eval_log_sample_summaries(log.location)
-    return [_line(summary.error) for summary in summaries if summary.error]
 
 
 def _line(message: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,14 @@ class Ledger:
         for gone in known:
             self._forget(gone)
 
-    def add(self, path: Path) -> None:
-        """Take the answers in a log; one that has lost its end is set aside."""
+    def add(self, path: Path, replies: Mapping[str, Sequence[Reply]] | None = None) -> None:
+        """Take the answers in a log; one that has lost its end is set aside.
+
+        Args:
+            path: The log.
+            replies: What conversations of this log came to their end with, where it was just
+                written: to read it again takes a third as long as to write it.
+        """
         self._forget(self._name(path))
         if not zipfile.is_zipfile(path):
             path.rename(path.with_suffix(".damaged"))
@@ -82,7 +88,10 @@ class Ledger:
             if mark == "questions":
                 self._base.executemany(
                     "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
-                    ((key, replies, name) for key, replies in _answers(path, head)),
+                    (
+                        (key, json.dumps(told, ensure_ascii=False), name)
+                        for key, told in _accepted(replies or replies_in(path)).items()
+                    ),
                 )
             elif mark is not None:
                 self._base.executemany(
@@ -135,19 +144,21 @@ class Ledger:
             yield from self._base.execute(f"{query} WHERE key IN ({places})", some)
 
 
-def _answers(path: Path, head: EvalLog) -> list[tuple[str, str]]:
-    """Read the conversations that came to their end; none where the provider rejects them all."""
-    found: list[tuple[str, str]] = []
-    rejected = 0
-    samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_UNUSED)
-    for sample in samples:
-        replies = sample.store.get(REPLIES)
-        if sample.error is not None or replies is None:
-            continue
-        found.append((str(sample.id), json.dumps(replies, ensure_ascii=False)))
-        rejected += all(Reply(*reply).problem == FAILED for reply in replies)
+def _accepted(replies: Mapping[str, Sequence[Reply]]) -> Mapping[str, Sequence[Reply]]:
+    """Give the conversations of a log; none where the provider rejects each of them."""
+    rejected = sum(all(reply.problem == FAILED for reply in told) for told in replies.values())
     # Then it isn't the single request that is wrong, and all of them have to be asked again.
-    return [] if rejected == len(found) >= _REJECTS_ALL else found
+    return {} if rejected == len(replies) >= _REJECTS_ALL else replies
+
+
+def replies_in(path: Path) -> dict[str, Sequence[Reply]]:
+    """Read the conversations of a log that came to their end, by question."""
+    samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_UNUSED)
+    return {
+        str(sample.id): [Reply(*reply) for reply in sample.store[REPLIES]]
+        for sample in samples
+        if sample.error is None and REPLIES in sample.store
+    }
 
 
 def _tested(path: Path, mark: str, head: EvalLog) -> Iterator[str]:
@@ -163,9 +174,3 @@ def _tested(path: Path, mark: str, head: EvalLog) -> Iterator[str]:
 def tested_key(mark: str, id: str) -> str:
     """Give the key of a prompt that is tested on a model in some way."""
     return f"{mark}-{id}"
-
-
-def rejections(path: Path) -> Sequence[str]:
-    """Give what a provider said in rejecting the requests of a log."""
-    samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_UNUSED)
-    return [Reply(*reply).text for sample in samples for reply in sample.store.get(REPLIES, [])]

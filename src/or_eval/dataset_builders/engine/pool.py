@@ -20,6 +20,8 @@ from inspect_ai.model import (
 from inspect_ai.model._model_call import ModelCall
 from inspect_ai.tool import ToolChoice, ToolInfo
 
+from or_eval.solvers.structured_output import MAX_RETRIES
+
 _DEAD_AFTER = 3
 _FIRST_REST = 0.5
 _LONGEST_REST = 60.0
@@ -38,6 +40,7 @@ class Member:
         limit: Most calls at once.
         calls: Calls under way.
         failures: Calls in a row that failed for no fault of theirs.
+        pauses: Times in a row that it asked for a pause.
         rests_until: When it may be asked again, after it asked for a pause.
     """
 
@@ -45,12 +48,17 @@ class Member:
     limit: int
     calls: int = 0
     failures: int = 0
+    pauses: int = 0
     rests_until: float = 0.0
 
     @property
     def dead(self) -> bool:
         """Whether it has failed too often to be asked again."""
-        return self.failures >= _DEAD_AFTER
+        return self.failures >= _DEAD_AFTER or self.pauses > MAX_RETRIES
+
+
+class PoolDead(Exception):
+    """All endpoints of a pool are dead."""
 
 
 class Pool(ModelAPI):
@@ -89,7 +97,7 @@ class Pool(ModelAPI):
                 said = found[0] if isinstance(found, tuple) else found
                 if not (isinstance(said, Exception) and self._sort_out(member, said)):
                     if not isinstance(said, Exception):
-                        member.failures = 0
+                        member.failures = member.pauses = 0
                     return found
             finally:
                 member.calls -= 1
@@ -103,7 +111,7 @@ class Pool(ModelAPI):
         return f"pool-{id(self)}"
 
     async def _free(self) -> Member:
-        while True:
+        while not all(member.dead for member in self.members):
             now = time.monotonic()
             ready = [
                 member
@@ -113,17 +121,15 @@ class Pool(ModelAPI):
             if ready:
                 return min(ready, key=lambda member: member.calls / member.limit)
             await anyio.sleep(_LOOK_AGAIN)
+        raise PoolDead("no endpoint of the pool is left")
 
     def _sort_out(self, member: Member, error: Exception) -> bool:
         """Note what an error says of an endpoint; tell whether another one is to be asked."""
         status = status_code_of(error)
         if status == _RATE_LIMIT:
-            member.failures += 1
-            rest = min(_FIRST_REST * 2**member.failures, _LONGEST_REST)
+            rest = min(_FIRST_REST * 2**member.pauses, _LONGEST_REST)
             member.rests_until = time.monotonic() + rest
-            # One that asks for pauses is alive, unless nobody else is left to wait for it.
-            others = any(not other.dead for other in self.members if other is not member)
-            member.failures = min(member.failures, _DEAD_AFTER - 1) if others else member.failures
+            member.pauses += 1
         elif status in _OF_ENDPOINT:
             member.failures = _DEAD_AFTER
         elif status is None or status >= 500:
