@@ -50,6 +50,8 @@ _ALL_BUT_TALK = 0.8
 # Words after a refusal, from which on they may be what was asked for after all.
 _MUCH_AFTER = 60
 _BRIEF_PASSAGES = 2
+# Up to so many, a question at the end may be all that a response comes to.
+_FEW_PASSAGES = 6
 # Passages in which an answer says what it is about, and words of "Sure!" and its like.
 _BEGINNING = 3
 _FILLER_WORDS = 3
@@ -140,6 +142,7 @@ def _undisturbed(outline: Outline, asked: frozenset[Act]) -> bool:
     return (
         not may_decline(outline.spoken)
         and not outline.spoken[-1].does(Act.DOUBT)
+        and not (outline.spoken[-1].asks and len(outline.spoken) <= _FEW_PASSAGES)
         and sum(r.words for r in outline.spoken if r.does(Act.DOUBT)) < _DOUBTED * words
         and not any(r.does(*_UNSETTLING) for r in outline.opening)
         and not any(r.does(*_UNSETTLING_FIRST) for r in outline.opening[:2])
