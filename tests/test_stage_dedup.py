@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity import embeddings, near_duplicates
 from or_eval.dataset_builders.similarity.embeddings import embed
@@ -433,3 +434,20 @@ def test_a_missing_extra_is_told(tmp_path, monkeypatch):
     assert str(error.value) == (
         "needs sentence-transformers and faiss-cpu: pip install 'or-eval[build]'"
     )
+
+
+def test_a_missing_extra_is_told_before_anything_runs(monkeypatch):
+    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
+    place = Place("or_bench", ("moderate",), None)
+    with pytest.raises(BuildError, match="needs sentence-transformers"):
+        STAGE.problem(DedupParams(), place)
+    assert STAGE.problem(DedupParams(threshold=None), place) is None
+
+
+def test_equal_texts_alone_need_no_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
+    rows = [record(KILL), record(KILL.upper() + " "), record(KILL_TOO)]
+    context = stage_context(tmp_path, named={"against": [record(KILL_TOO)]})
+    result = run_stage(STAGE, rows, DedupParams(threshold=None), context)
+    assert result.rows == [rows[0]]
+    assert [item.reason for item in result.dropped] == ["duplicate", "duplicate of against"]

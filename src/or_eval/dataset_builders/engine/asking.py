@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -174,10 +174,15 @@ class Asker:
             if short := len(ids) - len(found):
                 raise BuildError(f"{short} of {len(ids)} prompts of {model.name} were not tested")
             logs |= dict.fromkeys(found[key] for key in ids)
-        for path in logs:
-            if rescored(path, verdicts, self._asking.display):
-                self.ledger.add(path)
+        # What the judge said is in the cache.
+        with self._cache():
+            for path in logs:
+                if rescored(path, verdicts, self._asking.display):
+                    self.ledger.add(path)
         return [str(path) for path in logs]
+
+    def _cache(self) -> AbstractContextManager[None]:
+        return _cache_in(None if self._asking.shared_cache else self._out / _CACHE)
 
     def _answer(self, name: str, questions: Mapping[str, Question[Any]]) -> None:
         by_model: dict[str, dict[str, Question[Any]]] = {}
@@ -203,7 +208,7 @@ class Asker:
     ) -> None:
         """Run tasks, each a log of its own, and take what they found into the ledger."""
         config = GenerateConfigArgs(**self._asking.config)  # type: ignore[typeddict-item]
-        with _cache_in(None if self._asking.shared_cache else self._out / _CACHE):
+        with self._cache():
             logs = eval(
                 tasks,
                 model_roles=made_of(roles or {}),
