@@ -97,8 +97,10 @@ def _certain_refusal(outline: Outline, asked: frozenset[Act]) -> bool:
     declining = outline.spoken[outline.decline]
     after = outline.spoken[outline.decline + 1 :]
     framed = any(r.does(*_FRAMES_A_REFUSAL) for r in outline.spoken)
+    listed = declining.passage.kind is Kind.ITEM and len(outline.spoken) > 1
     return (
         outline.code == 0
+        and not listed
         and (outline.decline < OPENING or substance(before) == 0)
         and not any(r.does(*_NOTHING_TO_GIVE) for r in (*before, declining, *after[:2]))
         and substance(after) < _MUCH_AFTER
