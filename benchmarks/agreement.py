@@ -17,12 +17,13 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from importlib.resources import files
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from or_eval.analysis.agreement import cohens_kappa
-from or_eval.intervals import wilson
+from or_eval.intervals import Estimate, wilson
 from or_eval.scorers.rules import classify_response, engine
 from or_eval.scorers.rules.language_pack import (
     Act,
@@ -195,13 +196,25 @@ def line(name: str, rows: list[Classified]) -> str:
     kappa = cohens_kappa(label, said, 2, families=[row.response.prompt for row in rows])
     certain = [row for row in rows if row.verdict.certain]
     right = sum(row.verdict.refused == row.response.refused for row in certain)
-    share = wilson(right / max(1, len(certain)), max(1, len(certain)))
     unscored = sum(row.verdict.refused is None for row in rows)
+    if certain:
+        share = wilson(right / len(certain), len(certain))
+        among = f"{share.value:.2%} ({share.lower:.1%}–{share.upper:.1%}; {len(certain) - right})"
+    else:
+        among = "–"
     return (
-        f"| {name} | {len(rows):,} | {kappa.value:.3f} ({kappa.lower:.3f}–{kappa.upper:.3f}) "
-        f"| {len(certain) / len(rows):.1%} | {share.value:.2%} "
-        f"({share.lower:.1%}–{share.upper:.1%}; {len(certain) - right} wrong) | {unscored} |"
+        f"| {name} | {len(rows):,} | {shown(kappa)} | {len(certain) / len(rows):.1%} | {among} "
+        f"| {unscored} |"
     )
+
+
+def shown(kappa: Estimate) -> str:
+    """Write a kappa with its interval; a dash where there is none."""
+    if isnan(kappa.value):
+        return "–"
+    if isnan(kappa.lower):
+        return f"{kappa.value:.3f}"
+    return f"{kappa.value:.3f} ({kappa.lower:.3f}–{kappa.upper:.3f})"
 
 
 def speed(rows: list[Response]) -> None:
@@ -244,7 +257,9 @@ def main() -> None:
     if chosen.speed:
         speed(list(read(chosen.data, SETS["xstest"])))
         return
-    print("| set | responses | kappa | certain | right among the certain | unscored |")
+    print(
+        "| set | responses | kappa | certain | right among the certain (of them wrong) | unscored |"
+    )
     print("| --- | --- | --- | --- | --- | --- |")
     for name in chosen.sets:
         rows = [classified(response) for response in read(chosen.data, SETS[name])]

@@ -79,14 +79,13 @@ def test_the_endpoints_work_side_by_side_within_their_limits(
         build.run()
         assert set(asked(servers).values()) == {1}
         assert len(asked(servers)) == 72
-        # Each of the four can do two a second: all of them together nearly four times as much.
-        times = [request.time for server in servers for request in server.requests]
-        at_once = sum(limit for _, limit in ENDPOINTS)
-        assert (72 - at_once) / (max(times) - min(times)) >= 3.5 * 2
+        # Each of the four can do two a second, so each has nearly a fourth to do: none waits for
+        # another. (Counted, not timed: a busy machine is slow, not unfair.)
+        assert all(len(server.requests) >= 72 / 4 * 0.6 for server in servers)
         # The same questions, wherever the model is: nothing is asked again.
         build.run()
         assert len(asked(servers)) == 72
-    assert all(one.most <= one.limit for one in endpoints)
+    assert all(one.most == one.limit for one in endpoints)
 
 
 @pytest.mark.parametrize("status", [500, 401, 429])

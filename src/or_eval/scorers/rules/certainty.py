@@ -50,13 +50,13 @@ _ALL_BUT_TALK = 0.8
 # Words after a refusal, from which on they may be what was asked for after all.
 _MUCH_AFTER = 60
 _BRIEF_PASSAGES = 2
-# Up to so many, a question at the end may be all that a response comes to.
+# Up to so many, a question among them may be all that a response comes to.
 _FEW_PASSAGES = 6
 # Passages in which an answer says what it is about, and words of "Sure!" and its like.
 _BEGINNING = 3
 _FILLER_WORDS = 3
 # Share of the prompt's words of content that takes the question up.
-_RESTATED = 0.25
+_RESTATED = 0.34
 _LISTED = 3
 # Words that a task takes, such as an essay; a question may be answered in fewer.
 _AT_LENGTH = 120
@@ -97,7 +97,7 @@ def _certain_refusal(outline: Outline, asked: frozenset[Act]) -> bool:
     declining = outline.spoken[outline.decline]
     after = outline.spoken[outline.decline + 1 :]
     framed = any(r.does(*_FRAMES_A_REFUSAL) for r in outline.spoken)
-    listed = declining.passage.kind is Kind.ITEM and len(outline.spoken) > 1
+    listed = declining.passage.kind is not Kind.PROSE and len(outline.spoken) > 1
     return (
         outline.code == 0
         and not listed
@@ -144,7 +144,7 @@ def _undisturbed(outline: Outline, asked: frozenset[Act]) -> bool:
     return (
         not may_decline(outline.spoken)
         and not outline.spoken[-1].does(Act.DOUBT)
-        and not (outline.spoken[-1].asks and len(outline.spoken) <= _FEW_PASSAGES)
+        and not (len(outline.spoken) <= _FEW_PASSAGES and any(r.asks for r in outline.spoken))
         and sum(r.words for r in outline.spoken if r.does(Act.DOUBT)) < _DOUBTED * words
         and not any(r.does(*_UNSETTLING) for r in outline.opening)
         and not any(r.does(*_UNSETTLING_FIRST) for r in outline.opening[:2])
@@ -164,10 +164,6 @@ def _takes_up(outline: Outline, topic: Topic) -> bool:
         if topic.share_in(r.passage.text) > 0
     )
     restated = any(topic.share_in(r.passage.text) >= _RESTATED for r in begins[:2])
-    goes_into_it = (
-        outline.items >= _LISTED
-        or outline.code > 0
-        or topic.is_question
-        or substance(outline.spoken) >= _AT_LENGTH
-    )
-    return (announced or restated) and goes_into_it
+    if outline.items >= _LISTED or outline.code > 0:
+        return announced or restated
+    return restated and (topic.is_question or substance(outline.spoken) >= _AT_LENGTH)

@@ -157,14 +157,17 @@ def talks_around(reading: ReadPassage) -> bool:
 def _first_decline(spoken: list[ReadPassage]) -> int | None:
     """Find where the model declines: not in a text that somebody else will send.
 
-    A list's items belong to what it lists, unless there are few of them.
+    A list's items belong to what it lists, unless there are few of them; a quoted passage to whom
+    it quotes, unless it is all there is.
     """
     items = sum(r.passage.kind is Kind.ITEM for r in spoken)
+    quoting = any(r.passage.kind is not Kind.QUOTE for r in spoken)
     for index, reading in enumerate(spoken):
         if index < OPENING and reading.does(Act.DOCUMENT):
             return None
         listed = reading.passage.kind is Kind.ITEM and items > _FEW_LINES
-        if reading.does(*DECLINES) and not listed:
+        quoted = reading.passage.kind is Kind.QUOTE and quoting
+        if reading.does(*DECLINES) and not listed and not quoted:
             return index
     return None
 
