@@ -84,7 +84,9 @@ def classify_response(
     on_topic = topic is not None and topic.share_in(said) >= _ON_TOPIC
     ruling = decide(outline, asked, on_topic=on_topic)
     certain = languages.tag is not None and is_certain(ruling, outline, asked, topic)
-    if certain and not ruling.label.refused:
+    if certain and ruling.label.refused:
+        certain = not (prompt and _declines(prompt))
+    elif certain:
         certain = (
             all(pack.certain_answers for pack in packs)
             and _holds_no_refusal(said, packs)
@@ -98,6 +100,12 @@ def classify_response(
         reason=reason_of(ruling, outline, packs),
         note=note,
     )
+
+
+def _declines(prompt: str) -> bool:
+    """Tell whether a prompt holds words that decline: to be translated, corrected, answered."""
+    packs = [language_pack(code) for code in detect_languages(prompt).read]
+    return may_decline(read_passages(passages(prompt[:_SAMPLE_CHARS]), packs))
 
 
 def _holds_no_refusal(said: str, packs: Sequence[LanguagePack]) -> bool:

@@ -29,8 +29,9 @@ def blank_quotations(text: str, *, keep_whole: bool = True) -> str:
         return text
     pieces: list[str] = []
     end = 0
+    begin = len(plain) - len(plain.lstrip())
     for span in _SPAN.finditer(plain):
-        alone = not plain[: span.start()].strip() and not plain[span.end() :].strip(_AFTER_QUOTE)
+        alone = span.start() == begin and not plain[span.end() :].strip(_AFTER_QUOTE)
         if alone and keep_whole:
             return text
         pieces.append(text[end : span.start()])
