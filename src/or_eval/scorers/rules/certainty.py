@@ -99,10 +99,13 @@ def _certain_refusal(outline: Outline, asked: frozenset[Act]) -> bool:
     declining = outline.spoken[outline.decline]
     after = outline.spoken[outline.decline + 1 :]
     framed = any(r.does(*_FRAMES_A_REFUSAL) for r in outline.spoken)
+    # A pattern named so takes any verb: "I can't go" may be a part that is played.
+    by_any_verb = all(".opens_" in p.id for p in declining.patterns if p.act in DECLINES)
     listed = declining.passage.kind is not Kind.PROSE and len(outline.spoken) > 1
     return (
         outline.code == 0
         and not listed
+        and not by_any_verb
         and (outline.decline < OPENING or substance(before) == 0)
         and not any(r.does(*_NOTHING_TO_GIVE) for r in (*before, declining, *after[:2]))
         and substance(after) < _MUCH_AFTER
@@ -119,6 +122,7 @@ def _only_condemns(outline: Outline, asked: frozenset[Act]) -> bool:
         and outline.rebuke is outline.first
         and outline.talk > _ALL_BUT_TALK
         and outline.begins is None
+        and len(outline.spoken) > 1
         and outline.code == 0
         and not any(r.passage.kind is Kind.ITEM for r in outline.spoken)
     )
