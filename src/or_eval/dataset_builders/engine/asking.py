@@ -331,11 +331,11 @@ def hold(
 
 
 @scorer(metrics=[mean()], name="answer")
-def told(conversations: Mapping[str, Any]) -> Scorer:
+def told(conversations: dict[str, Any]) -> Scorer:
     """Show what a conversation came to, for those who read its log."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        found = conversations[str(state.sample_id)].told()
+        found = conversations.pop(str(state.sample_id)).told()
         return Score(value=found.value, answer=found.answer, explanation=found.explanation)
 
     return score

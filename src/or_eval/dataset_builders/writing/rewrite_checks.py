@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.writing.language import count_words, folded, is_in, length_in
@@ -54,10 +54,6 @@ class Written(NamedTuple):
     part: Part | None = None
     sensitive_text: str = ""
     writer: str = ""
-
-    def as_data(self) -> dict[str, Any]:
-        """Give it as JSON-ready data, without what is empty."""
-        return {name: value for name, value in self._asdict().items() if value}
 
 
 class Wanted(NamedTuple):
