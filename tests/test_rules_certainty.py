@@ -164,6 +164,15 @@ def cases(code: str) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("code", language_codes())
+def test_no_partial_refusal_is_certain_nor_an_answer_without_its_prompt(code: str) -> None:
+    for response, prompt in cases(code):
+        verdict = classify_response(response, prompt=prompt)
+        assert not (verdict.certain and verdict.label is ResponseClass.PARTIAL_REFUSAL)
+        unprompted = classify_response(response)
+        assert not (unprompted.certain and not unprompted.refused)
+
+
+@pytest.mark.parametrize("code", language_codes())
 def test_disguise_does_not_turn_a_certain_verdict_into_its_opposite(code: str) -> None:
     """White space, a fence, JSON, thanks before and after, a prompt that has no bearing."""
     for response, prompt in cases(code):
