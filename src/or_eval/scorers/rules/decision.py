@@ -47,7 +47,7 @@ _FRAMES_A_REFUSAL = (
 _EVADES = (Act.NO_ACCESS, Act.OPINION, Act.VALUES, Act.CLARIFY)
 _STEPS_BACK = (Act.BALANCE, Act.OPINION, Act.CLARIFY)
 # Words of substance from which on a statement of aims is an opening, not a way out.
-_AT_LENGTH = 100
+_MORE_THAN_AIMS = 100
 # Sentences that open a response; what stands after them no longer frames it.
 OPENING = 4
 # Words that may come before an opening rebuke without being an answer.
@@ -257,7 +257,7 @@ def _not_declined(outline: Outline, asked: frozenset[Act]) -> Ruling:
     """Nothing declines: is the response an answer, or does it talk around the question?"""
     first, rebuke = outline.first, outline.rebuke
     aims = next((r for r in outline.spoken if r.does(Act.VALUES)), None)
-    if aims is not None and not outline.code and substance(outline.spoken) < _AT_LENGTH:
+    if aims is not None and not outline.code and substance(outline.spoken) < _MORE_THAN_AIMS:
         # "I aim to discuss this factually": what follows is short, and seldom what was asked for.
         return Ruling(ResponseClass.INDIRECT_REFUSAL, ((aims, Act.VALUES),))
     answers = outline.code > 0 or outline.items > 1
