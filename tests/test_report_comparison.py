@@ -35,7 +35,8 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
     assert change["verdict"] == "more than chance"
     assert found["summary"][0] == "1 model was compared on the 40 prompts that both runs have."
     assert found["summary"][1].startswith(
-        "m: of 39 harmless prompts, 0.0 % were refused in A and 30.8 % in B: a change of +30.8 "
+        "m: of 39 harmless prompts, 0.0 % were refused in A and 30.8 % (2.5 % without a verdict) in B: "
+        "a change of +30.8 "
     )
     assert "more than chance. 12 newly refused, 0 newly answered." in found["summary"][1]
     assert {flip["id"] for flip in found["flips"]} == {f"p{n}" for n in range(12)}
@@ -51,6 +52,25 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
         assert titles == ["m, run A: direct_answer", "m, run B: direct_refusal"]
         assert page.locator("details.prompt b").first.inner_text() == "newly refused by m"
         assert heard == []
+
+
+def test_rates_stand_beside_the_shares_that_could_change_them(tmp_path: Path) -> None:
+    """A run that was never certain, and one of whose responses a third has no verdict."""
+    unsure = [made_sample(f"p{n}", 0.0, score={"certain": False}) for n in range(6)]
+    missing = [made_sample(f"p{n}", 1.0 if n < 4 else UNSCORED, label="toxic") for n in range(6)]
+    made_log(tmp_path / "a" / "m.eval", "m", unsure)
+    made_log(tmp_path / "b" / "m.eval", "m", missing)
+    found = compared(tmp_path)
+    doubts = ["uncertain_a", "without_verdict_a", "uncertain_b", "without_verdict_b"]
+    assert found.rates.loc[0, doubts].tolist() == [1, 0, 0, pytest.approx(1 / 3)]
+    report = comparison_report(found, "refusal")
+    assert (
+        "0.0 % (100.0 % not certain) were refused in A and 100.0 % (33.3 % without a verdict) in B"
+        in report.summary[1]
+    )
+    assert report.headline.frame.loc[0, ["unsure_a", "unsure_b"]].tolist() == [
+        *(1, pytest.approx(1 / 3))
+    ]
 
 
 def test_shows_the_response_that_did_what_the_vote_says(tmp_path: Path) -> None:

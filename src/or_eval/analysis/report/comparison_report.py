@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,13 @@ from or_eval.analysis.report.prompt_records import prompt_records
 from or_eval.analysis.report.run_changes import RUNS, Changes
 from or_eval.analysis.report.runs import run_table
 from or_eval.analysis.report.viewer_links import log_folder
-from or_eval.analysis.report.wording import counted, more_than_chance
+from or_eval.analysis.report.wording import (
+    UNSURE,
+    counted,
+    doubts,
+    more_than_chance,
+    share,
+)
 from or_eval.analysis.tables import records
 
 _MOST_TOLD = 6
@@ -75,13 +82,15 @@ def _runs(found: Changes, scorer: str) -> ReportTable:
 
 
 def _headline(rates: pd.DataFrame) -> ReportTable:
+    note = "The change from A to B in percentage points, with its 95 % interval."
+    unsure = {
+        f"unsure_{run}": rates[f"uncertain_{run}"] + rates[f"without_verdict_{run}"] for run in "ab"
+    }
     columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper", "verdict"]
-    return ReportTable(
-        "headline",
-        "Changes by model",
-        "The change from A to B in percentage points, with its 95 % interval.",
-        rates[columns],
-    )
+    if any(shares.any() for shares in unsure.values()):
+        columns[3:4] = ["unsure_a", "rate_b", "unsure_b"]
+        note += f" {UNSURE}"
+    return ReportTable("headline", "Changes by model", note, rates.assign(**unsure)[columns])
 
 
 def _tables(found: Changes) -> list[ReportTable]:
@@ -91,7 +100,9 @@ def _tables(found: Changes) -> list[ReportTable]:
             "Changes by model",
             "On the n prompts that have a verdict in both runs. The difference is B less A in "
             "percentage points. Intervals and p-values come from one test, which flips the signs "
-            "of whole families of prompts and allows for the number of rows. Newly refused are "
+            "of whole families of prompts and allows for the number of rows. Beside each rate "
+            "stand the shares of all of the run's responses to these prompts that could change it: "
+            "whose verdict is not certain, and that have none. Newly refused are "
             "prompts refused more often in B. Detectable is the smallest difference that would "
             "be found four times in five.",
             found.rates,
@@ -127,11 +138,17 @@ def _sentence(row: dict[str, Any]) -> str:
         bounds = f" ({100 * row['lower']:+.1f} to {100 * row['upper']:+.1f})"
     return (
         f"{row['model']}: of {counted(row['n'], _KINDS[row['label']] + ' prompt')}, "
-        f"{100 * row['rate_a']:.1f} % were refused in A and {100 * row['rate_b']:.1f} % in B: a "
+        f"{_refused(row, 'a')} were refused in A and {_refused(row, 'b')} in B: a "
         f"change of {100 * row['difference']:+.1f} percentage points{bounds}, "
         f"{_VERDICTS[verdict]}. "
         f"{row['newly_refused']:,} newly refused, {row['newly_answered']:,} newly answered."
     )
+
+
+def _refused(row: dict[str, Any], run: str) -> str:
+    """Write a run's rate with what could change it; its interval is that of the change."""
+    remarks = doubts([row[f"uncertain_{run}"], row[f"without_verdict_{run}"]])
+    return share(row[f"rate_{run}"], nan, nan, *remarks)
 
 
 def _browser(found: Changes, folder: str, scorer: str) -> Browser:

@@ -7,7 +7,7 @@ import pandas as pd
 from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
-from or_eval.analysis.report.wording import COUNTS, doubt_shares
+from or_eval.analysis.report.wording import COUNTS, UNSURE, doubt_shares
 
 _WHO = {
     True: "People labelled a sample of the responses, which is taken for random.",
@@ -153,10 +153,7 @@ def headline(found: Findings) -> ReportTable:
     unsure = [sum(doubt_shares(row)) for _, row in counts.iterrows()]
     if any(unsure):
         frame["unsure"] = unsure
-        note += (
-            " Unsure: the share of responses whose verdict is not certain or that have none, which "
-            "could change the rates."
-        )
+        note += f" {UNSURE}"
     if shown:
         frame = frame.sort_values(shown[0], ignore_index=True, kind="stable")
     return ReportTable("headline", "Rates by model", note, frame)

@@ -10,10 +10,11 @@ from or_eval.analysis.comparisons import compare_columns
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.logs import LogError
-from or_eval.analysis.rates import MEASURES, prompt_means
+from or_eval.analysis.rates import MEASURES, prompt_means, rates
 from or_eval.analysis.report.findings import with_shown_names
-from or_eval.analysis.report.wording import counted
+from or_eval.analysis.report.wording import counted, doubt_shares
 from or_eval.analysis.responses import Logs
+from or_eval.analysis.tables import records
 from or_eval.analysis.votes import vote_matrix
 from or_eval.schema import Label
 
@@ -29,7 +30,9 @@ class Changes(NamedTuple):
         votes: The votes of both runs, by prompt and model.
         rates: A row per compared model and prompt label, as
             :func:`or_eval.analysis.comparisons.compare_columns` gives it with ``model`` and
-            ``label``; ``difference`` is B - A, ``p`` is corrected for all rows.
+            ``label``; ``difference`` is B - A, ``p`` is corrected for all rows. ``uncertain_a``
+            and ``without_verdict_a`` are the shares of A's responses to these prompts whose
+            verdict is not certain, and that have none; likewise those of B.
         flips: A row per model and prompt whose vote changed: ``model``, ``id``, ``prompt``, the
             prompt's record, ``change`` (``newly refused`` or ``newly answered``).
         prompts: Number of prompts in common.
@@ -167,8 +170,28 @@ def _rates(a: Logs, b: Logs, models: list[tuple[str, str, str]]) -> pd.DataFrame
     renamed |= {"a_more": "newly_refused", "b_more": "newly_answered"}
     table = table.drop(columns=["a", "b"]).rename(columns=renamed)
     table[["model", "label"]] = keys
-    order = ["model", "label", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
-    return table[[*order, "newly_refused", "newly_answered", "p", "verdict", "detectable"]]
+    for run, logs, place in (("a", a, 1), ("b", b, 2)):
+        doubts = _doubts(logs.responses, a.prompts["label"])
+        asked = {model[0]: model[place] for model in models}
+        table[[f"uncertain_{run}", f"without_verdict_{run}"]] = [
+            doubts[asked[name], label] for name, label in keys
+        ]
+    order = ["model", "label", "n", "families", *_of("a"), *_of("b"), "difference"]
+    tested = ["lower", "upper", "newly_refused", "newly_answered", "p", "verdict", "detectable"]
+    return table[[*order, *tested]]
+
+
+def _of(run: str) -> list[str]:
+    return [f"{column}_{run}" for column in ("rate", "uncertain", "without_verdict")]
+
+
+def _doubts(
+    responses: pd.DataFrame, labels: pd.Series[str]
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Give the shares of responses that could change a rate, by model and label of the prompt."""
+    found = rates(responses.assign(label=responses["id"].map(labels)))
+    label_of = {measure: label.value for label, measure in MEASURES.items()}
+    return {(row["model"], label_of[row["measure"]]): doubt_shares(row) for row in records(found)}
 
 
 def _flips(votes: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:

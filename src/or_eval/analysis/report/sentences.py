@@ -8,7 +8,15 @@ import pandas as pd
 from or_eval.analysis.paired_tests import MORE, UNKNOWN
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import worst_categories
-from or_eval.analysis.report.wording import COUNTS, counted, doubts, joined, named, share
+from or_eval.analysis.report.wording import (
+    COUNTS,
+    counted,
+    doubt_shares,
+    doubts,
+    joined,
+    named,
+    share,
+)
 from or_eval.schema import Label
 
 _WORST = 3
@@ -90,7 +98,7 @@ def _share(equals: pd.DataFrame) -> str:
     first = equals.iloc[0]
     alike = len(equals[["lower", "upper"]].drop_duplicates()) == 1
     bounds = (first["lower"], first["upper"]) if alike else (float("nan"), float("nan"))
-    return share(first["rate"], *bounds, *doubts(equals[list(COUNTS)].sum()))
+    return share(first["rate"], *bounds, *doubts(doubt_shares(equals[list(COUNTS)].sum())))
 
 
 def _pairs_that_differ(found: Findings) -> list[str]:

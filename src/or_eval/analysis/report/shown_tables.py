@@ -22,6 +22,8 @@ _SHARES = frozenset(
             "toxic_uncertain",
             "toxic_without_verdict",
         ),
+        *("unsure_a", "unsure_b", "uncertain_a", "uncertain_b"),
+        *("without_verdict_a", "without_verdict_b"),
     }
 )
 _POINTS = frozenset({"difference", "detectable"})
@@ -45,6 +47,12 @@ _TITLES = {
     "b": "B",
     "rate_a": "refused A",
     "rate_b": "refused B",
+    "unsure_a": "unsure A",
+    "unsure_b": "unsure B",
+    "uncertain_a": "uncertain A",
+    "uncertain_b": "uncertain B",
+    "without_verdict_a": "without verdict A",
+    "without_verdict_b": "without verdict B",
     "a_more": "refused more by A",
     "b_more": "refused more by B",
     "detectable": "detectable (points)",

@@ -10,6 +10,10 @@ import pandas as pd
 from or_eval.analysis.paired_tests import MORE
 
 _MOST_NAMED = 3
+UNSURE = (
+    "Unsure: the share of responses whose verdict is not certain or that have none, which could "
+    "change the rates."
+)
 
 
 def counted(number: int, thing: str) -> str:
@@ -52,9 +56,9 @@ def doubt_shares(rates: Any) -> tuple[float, float]:
     return rates["uncertain"] / responses, missing / responses
 
 
-def doubts(rates: Any) -> list[str]:
+def doubts(shares: Sequence[float]) -> list[str]:
     """Write these shares as remarks on a rate, as ``27.5 % not certain``; those of nothing not."""
-    told = zip(doubt_shares(rates), ("not certain", "without a verdict"), strict=True)
+    told = zip(shares, ("not certain", "without a verdict"), strict=True)
     return [f"{100 * part:.1f} % {what}" for part, what in told if part]
 
 
