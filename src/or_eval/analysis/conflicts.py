@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
-from or_eval.analysis.logs import LogError, LogHead
+from or_eval.analysis.logs import LogError, LogHead, share_samples
 
 OnConflict: TypeAlias = Literal["error", "latest", "all"]
 CHOICES: tuple[OnConflict, ...] = ("error", "latest", "all")
@@ -25,8 +25,8 @@ def settle_logs(
     """Find the conflicts between logs that their headers show, and settle them.
 
     Conflicts are: a log that is incomplete; two logs in which a model answers the same samples
-    of one task; and, where one task is wanted, logs of several. Replayed responses count as
-    responses to whatever task the other logs are of.
+    of one task under one condition; and, where one task is wanted, logs of several. Replayed
+    responses count as responses to whatever task the other logs are of.
 
     A log that ended before its time and was taken up again (``inspect eval-retry``, ``eval_set``)
     is no conflict with the finished one: it is left out, and a note says so.
@@ -122,13 +122,7 @@ def _same_samples(heads: Sequence[LogHead]) -> list[str]:
 
 
 def _overlap(one: LogHead, other: LogHead) -> bool:
-    same_task = one.task == other.task or one.replayed or other.replayed
-    if one.model != other.model or not same_task:
-        return False
-    ids, other_ids = one.header.eval.dataset.sample_ids, other.header.eval.dataset.sample_ids
-    if ids is None or other_ids is None:
-        return True
-    return not set(map(str, ids)).isdisjoint(map(str, other_ids))
+    return one.model == other.model and share_samples(one, other)
 
 
 def _latest(heads: Sequence[LogHead], scorer: str, *, one_task: bool) -> list[LogHead]:

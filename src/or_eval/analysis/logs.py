@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs, read_eval_log
@@ -27,16 +28,31 @@ class LogHead(NamedTuple):
         location: Where the log lies: a path or a URL, without ``file://``.
         modified: When its file was last written, as given by the file system (0 if unknown).
         header: Inspect's own header: model, task, data set, status, scores.
+        condition: What tells it from the model's other logs, as ``system_prompt=safe``
+            (:func:`or_eval.analysis.conditions.name_conditions`); empty where nothing does.
+        factors: The same by name.
     """
 
     location: str
     modified: float
     header: EvalLog
+    condition: str = ""
+    factors: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def bare_model(self) -> str:
+        """Name of the model under test; of replayed responses, that of the model that gave them."""
+        return self.header.eval.model.removeprefix(_REPLAYED)
 
     @property
     def model(self) -> str:
-        """Name of the model under test; of replayed responses, that of the model that gave them."""
-        return self.header.eval.model.removeprefix(_REPLAYED)
+        """That name, with the condition it was run under where there are several."""
+        return f"{self.bare_model} ({self.condition})" if self.condition else self.bare_model
+
+    @property
+    def stored(self) -> bool:
+        """Whether stored responses were played back, by whatever task."""
+        return self.header.eval.model.startswith(_REPLAYED)
 
     @property
     def task(self) -> str:
@@ -64,6 +80,16 @@ class LogHead(NamedTuple):
         """Names of the scores whose results stand in the header."""
         results = self.header.results
         return [] if results is None else [score.name for score in results.scores]
+
+
+def share_samples(one: LogHead, other: LogHead) -> bool:
+    """Tell whether two logs are of one task and have samples in common."""
+    if one.task != other.task and not (one.replayed or other.replayed):
+        return False
+    ids, other_ids = one.header.eval.dataset.sample_ids, other.header.eval.dataset.sample_ids
+    if ids is None or other_ids is None:
+        return True
+    return not set(map(str, ids)).isdisjoint(map(str, other_ids))
 
 
 def read_heads(paths: LogPaths) -> list[LogHead]:

@@ -10,6 +10,7 @@ import pandas as pd
 from inspect_ai.log import EvalSampleSummary, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
+from or_eval.analysis.conditions import name_conditions
 from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
@@ -38,7 +39,8 @@ class Logs(NamedTuple):
             replayed logs some of it is about the response), None, or
             :data:`or_eval.analysis.samples.CUT_VALUE` where it is too long for a summary.
         responses: One row per model, sample and epoch: ``id`` (of the prompt), ``sample_id``
-            (in the log), ``epoch``, ``model``, ``task``, ``log``; ``label`` to ``pair_id`` of
+            (in the log), ``epoch``, ``model`` (where it was run under several conditions, with
+            its own, as in ``m (system_prompt=safe)``), ``task``, ``log``; ``label`` to ``pair_id`` of
             the prompt record; ``refused`` (True, False, or missing where there is no verdict),
             ``response_class``, ``unscored_because`` (why there is no verdict), ``decided_by``,
             ``certain``, ``provenance`` (who refused), ``reason`` (on what ground),
@@ -73,16 +75,15 @@ def read_logs(
             texts: with ``latest`` the newest log's text stays, with ``all`` both, each under an
             id made from its text.
         one_task: Whether logs of several tasks are such a conflict.
-        models: Models wanted; all by default.
+        models: Models wanted, with or without a condition; all by default.
         audits: Whether to read the judge's class of audited responses where the summary left
             it out for its length.
 
     Raises:
         LogError: Logs are unreadable, in conflict, or lack the score.
     """
-    heads, notes = settle_logs(
-        _of_models(read_heads(paths), models), scorer, on_conflict, one_task=one_task
-    )
+    wanted = _of_models(name_conditions(read_heads(paths)), models)
+    heads, notes = settle_logs(wanted, scorer, on_conflict, one_task=one_task)
     texts = PromptTexts()
     frames: list[pd.DataFrame] = []
     scores: dict[str, set[str]] = {}
@@ -108,12 +109,12 @@ def read_logs(
 def _of_models(heads: list[LogHead], models: Sequence[str] | None) -> list[LogHead]:
     if models is None:
         return heads
-    known = {head.model for head in heads}
+    known = {name for head in heads for name in (head.model, head.bare_model)}
     if unknown := [model for model in models if model not in known]:
         raise LogError(
             f"No log of {', '.join(unknown)}; there are logs of: {', '.join(sorted(known))}"
         )
-    return [head for head in heads if head.model in models]
+    return [head for head in heads if head.model in models or head.bare_model in models]
 
 
 def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, Any]:

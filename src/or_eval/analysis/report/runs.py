@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from inspect import signature
-from typing import Any
 
 import pandas as pd
 
+from or_eval.analysis.conditions import SYSTEM_PROMPT, settings_of
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.samples import read_details
-from or_eval.models.replay import PROVIDER
-from or_eval.scorers.refusal_scorer import refusal
 
-_SETTINGS = ("temperature", "top_p", "max_tokens", "seed", "reasoning_effort", "reasoning_tokens")
-_PROMPT_SOLVERS = {"system_prompt": "prompt", "system_message": "template"}
 _STORED = "not known (stored responses)"
+_DEFAULT = "the model's own"
 _NOT_TOLD = "not told"
-_OUR_METRIC = "over_refusal_rate"
 
 
 def run_table(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str) -> pd.DataFrame:
@@ -44,6 +39,7 @@ def run_table(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str) ->
 
 def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, object]:
     spec = head.header.eval
+    said = settings_of(head)
     packages = {name.replace("-", "_"): version for name, version in spec.packages.items()}
     return {
         "model": head.model,
@@ -51,8 +47,8 @@ def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, objec
         "data": spec.dataset.name or _NOT_TOLD,
         "prompts": responses["id"].nunique(),
         "responses": len(responses),
-        "system_prompt": _system_prompt(head),
-        "settings": _settings(head),
+        "system_prompt": said.pop(SYSTEM_PROMPT, _STORED),
+        "settings": _STORED if head.stored else ", ".join(map(" ".join, said.items())) or _DEFAULT,
         "scoring": _scoring(head, scorer),
         "judge": _judge(responses, scorer),
         "decided_by": _decided_by(responses),
@@ -63,42 +59,11 @@ def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, objec
     }
 
 
-def _stored(head: LogHead) -> bool:
-    return head.header.eval.model.startswith(f"{PROVIDER}/")
-
-
-def _system_prompt(head: LogHead) -> str:
-    if _stored(head):
-        return _STORED
-    for step in head.header.plan.steps:
-        name = _PROMPT_SOLVERS.get(step.solver.rpartition("/")[2])
-        if name and name in step.params:
-            return str(step.params[name])
-    return "none"
-
-
-def _settings(head: LogHead) -> str:
-    if _stored(head):
-        return _STORED
-    config = head.header.plan.config.model_dump() | {
-        key: value
-        for key, value in head.header.eval.model_generate_config.model_dump().items()
-        if value is not None
-    }
-    said = [f"{key} {config[key]}" for key in _SETTINGS if config.get(key) is not None]
-    return ", ".join(said) or "the model's own"
-
-
 def _scoring(head: LogHead, scorer: str) -> str:
-    """Name the score and, of or-eval's own scorer, how it came about; logs omit defaults."""
+    """Name the score and, where the log says it, how it came about."""
     results = head.header.results
     score = next((s for s in (results.scores if results else []) if s.name == scorer), None)
-    if score is None:
-        return scorer
-    params: dict[str, Any] = dict(score.params)
-    if _OUR_METRIC in score.metrics:
-        defaults = {name: option.default for name, option in signature(refusal).parameters.items()}
-        params = defaults | params
+    params = score.params if score is not None else {}
     said = [f"{key} {params[key]}" for key in ("fusion", "audit") if params.get(key)]
     return ", ".join([scorer, *said])
 

@@ -1,0 +1,180 @@
+"""Under what conditions a model was run: what its log says, and what differs between its logs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from or_eval.analysis.logs import LogHead, share_samples
+
+SYSTEM_PROMPT = "system_prompt"
+NOT_SET = "not set"
+
+_PROMPT_SOLVERS = {SYSTEM_PROMPT: "prompt", "system_message": "template"}
+_GENERATE = "generate"
+# How requests are sent, and the seed, which makes a repetition and no other condition.
+_NO_CONDITION = frozenset(
+    {
+        *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
+        *("adaptive_connections", "cache_prompt", "cache", "batch", "extra_headers", "extra_body"),
+        *("logprobs", "top_logprobs", "prompt_logprobs", "seed", "fail_on_refusal"),
+    }
+)
+# Options of or-eval's tasks that choose prompts or say how responses are scored.
+_OF_DATA_OR_SCORING = frozenset(
+    {
+        *("data", "source", "label", "language", "category", "subset", "prompts", "responses"),
+        *("columns", "model", "fusion", "audit", "audit_seed"),
+    }
+)
+_SHOWN = 40
+
+
+def settings_of(head: LogHead) -> dict[str, str]:
+    """Give what a log says of the conditions that its model was run under.
+
+    Args:
+        head: The log's head.
+
+    Returns:
+        ``system_prompt`` (``none`` without one), other solvers with their parameters, and the
+        settings of generation that were given. Nothing for stored responses, of which nobody
+        said it. Arguments of models are left out: they may hold keys.
+    """
+    if head.stored:
+        return {}
+    spec, plan = head.header.eval, head.header.plan
+    said: dict[str, Any] = {}
+    for step in plan.steps:
+        name = step.solver.rpartition("/")[2]
+        if name in _PROMPT_SOLVERS:
+            said[SYSTEM_PROMPT] = step.params.get(_PROMPT_SOLVERS[name])
+        elif name != _GENERATE:
+            said[name] = ", ".join(f"{key}={value}" for key, value in step.params.items()) or "yes"
+    said.setdefault(SYSTEM_PROMPT, spec.task_args.get(SYSTEM_PROMPT) or "none")
+    for config in (plan.config, spec.model_generate_config):
+        given = config.model_dump(exclude_none=True)
+        said |= {name: value for name, value in given.items() if name not in _NO_CONDITION}
+    return {name: " ".join(str(value).split()) for name, value in said.items() if value is not None}
+
+
+def name_conditions(heads: Sequence[LogHead]) -> list[LogHead]:
+    """Tell the conditions of a model apart by name, as in ``openai/m (system_prompt=safe)``.
+
+    A model is named after what its logs differ in: what :func:`settings_of` gives, and other
+    options of tasks where its logs on the same samples differ in them. A model that was run under
+    one condition keeps its plain name.
+    """
+    named: dict[str, LogHead] = {}
+    for model in dict.fromkeys(head.bare_model for head in heads):
+        of_model = [head for head in heads if head.bare_model == model]
+        factors = _factors(of_model)
+        for head, (_, row) in zip(of_model, factors.iterrows(), strict=True):
+            said = [f"{name}={level}" for name, level in row.items()]
+            named[head.location] = head._replace(condition=", ".join(said), factors=dict(row))
+    return [named[head.location] for head in heads]
+
+
+def _factors(heads: Sequence[LogHead]) -> pd.DataFrame:
+    """Give a row per log and a column for everything that differs; levels fit to be shown."""
+    said = pd.DataFrame([settings_of(head) for head in heads], dtype=object)
+    args = pd.DataFrame([_task_args(head) for head in heads], dtype=object)
+    same = [
+        (one, other)
+        for one, other in combinations(range(len(heads)), 2)
+        if share_samples(heads[one], heads[other])
+    ]
+    for name in args.columns.difference(said.columns, sort=False):
+        levels = args[name].fillna(NOT_SET)
+        if any(levels[one] != levels[other] for one, other in same):
+            said[name] = levels
+    known = said[[not head.stored for head in heads]].fillna(NOT_SET)
+    differing = [name for name in known.columns if known[name].nunique() > 1]
+    return pd.DataFrame(
+        {name: _shown(said[name].fillna(NOT_SET)) for name in differing}, index=said.index
+    )
+
+
+def _task_args(head: LogHead) -> dict[str, str]:
+    if head.stored:
+        return {}
+    given = head.header.eval.task_args.items()
+    return {
+        name: str(value)
+        for name, value in given
+        if value is not None and name not in _OF_DATA_OR_SCORING
+    }
+
+
+def _shown(levels: pd.Series[str]) -> pd.Series[str]:
+    """Shorten the levels of a factor; where that makes two alike, a few digits tell them apart."""
+    short = {level: _short(level) for level in levels.unique()}
+    seen = list(short.values())
+    for level, text in short.items():
+        if seen.count(text) > 1:
+            short[level] = f"{text} #{hashlib.sha256(level.encode()).hexdigest()[:6]}"
+    return levels.map(short)
+
+
+def _short(level: str) -> str:
+    text = level.rpartition("/")[2] if level.startswith(("/", "~")) else level
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def conditions(heads: Iterable[LogHead]) -> pd.DataFrame:
+    """Give the conditions of models that were run under several.
+
+    Args:
+        heads: Heads that :func:`name_conditions` named, as those of
+            :class:`or_eval.analysis.responses.Logs`.
+
+    Returns:
+        A row per model and condition, by its name in the other frames (``model``): ``base`` (the
+        model's plain name) and a column per factor (``system_prompt``, ``temperature``, ...),
+        ``not set`` where a log doesn't say it.
+    """
+    rows = {head.model: {"base": head.bare_model, **head.factors} for head in heads}
+    frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object).rename_axis("model")
+    return frame.fillna(NOT_SET)
+
+
+def differing_settings(one: Iterable[LogHead], other: Iterable[LogHead]) -> pd.DataFrame:
+    """Give what differs between the settings of two runs.
+
+    Args:
+        one: Heads of the first run's logs.
+        other: Heads of the second run's.
+
+    Returns:
+        A row per setting that isn't the same in all logs: ``setting``, ``a`` and ``b`` (what the
+        logs of each run say, several joined by ``; ``).
+    """
+    told = [[_told(head) for head in heads] for heads in (one, other)]
+    names = dict.fromkeys(name for run in told for said in run for name in said)
+    rows = []
+    for name in names:
+        a, b = (
+            "; ".join(sorted({_short(said.get(name, NOT_SET)) for said in run})) for run in told
+        )
+        if a != b:
+            rows.append({"setting": name, "a": a, "b": b})
+    return pd.DataFrame(rows, columns=["setting", "a", "b"])
+
+
+def _told(head: LogHead) -> dict[str, str]:
+    spec = head.header.eval
+    scores = head.header.results.scores if head.header.results else []
+    scoring = {f"{s.name}.{key}": str(value) for s in scores for key, value in s.params.items()}
+    return {
+        "model": head.bare_model,
+        "data": str(spec.dataset.name),
+        **settings_of(head),
+        **_task_args(head),
+        **scoring,
+        "epochs": str(spec.config.epochs or 1),
+        **{package: str(version) for package, version in spec.packages.items()},
+    }

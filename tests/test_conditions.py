@@ -1,0 +1,96 @@
+"""One model under several conditions: rows of their own, named after what their logs say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from inspect_ai.log import EvalPlan, EvalPlanStep, read_eval_log, write_eval_log
+from inspect_ai.model import GenerateConfig
+
+from made_logs import made_log, made_sample
+from or_eval.analysis.conditions import conditions, differing_settings
+from or_eval.analysis.logs import LogError
+from or_eval.analysis.rates import rates
+from or_eval.analysis.responses import read_logs
+from or_eval.analysis.votes import vote
+
+SAFE = {"system_prompt": "safe"}
+
+
+def log_under(
+    folder: Path,
+    name: str,
+    refused: float,
+    *,
+    prompt: str | None = None,
+    model: str = "m",
+    args: dict[str, object] | None = None,
+    task: str = "or_eval/prompts",
+    **settings: object,
+) -> Path:
+    """Write a log of two prompts, refused or not, under such a condition."""
+    samples = [made_sample(key, refused) for key in ("x", "y")]
+    path = made_log(folder / f"{name}.eval", model, samples, task=task)
+    log = read_eval_log(str(path))
+    step = EvalPlanStep(solver="or_eval/system_prompt", params={"prompt": prompt})
+    log.plan = EvalPlan(
+        steps=[*([step] if prompt else []), EvalPlanStep(solver="generate")],
+        config=GenerateConfig(**settings),
+    )
+    log.eval.task_args = args or {}
+    write_eval_log(log, str(path))
+    return path
+
+
+def test_conditions_of_one_model_are_rows_of_their_own(tmp_path: Path) -> None:
+    log_under(tmp_path, "1", 0.0)
+    log_under(tmp_path, "2", 1.0, prompt="safe")
+    log_under(tmp_path, "3", 1.0, model="other", prompt="safe", seed=7, max_connections=3)
+    logs = read_logs(tmp_path)
+    found = rates(logs.responses).set_index("model")["rate"].to_dict()
+    assert found == {"m (system_prompt=none)": 0, "m (system_prompt=safe)": 1, "other": 1}
+    assert conditions(logs.heads).loc["m (system_prompt=safe)"].to_dict() == {"base": "m"} | SAFE
+    assert list(vote(tmp_path).matrix) == list(found)
+    assert list(vote(tmp_path, of=["m (system_prompt=safe)", "other"]).matrix) == list(found)[1:]
+    assert list(vote(tmp_path, of=["m"]).matrix) == list(found)[:2]
+
+
+def test_every_setting_that_differs_is_in_the_name(tmp_path: Path) -> None:
+    log_under(tmp_path, "1", 0.0, temperature=0.0, max_tokens=100)
+    log_under(tmp_path, "2", 0.0, temperature=1.0, max_tokens=100)
+    log_under(tmp_path, "3", 0.0, max_tokens=100)
+    names = [head.model for head in read_logs(tmp_path).heads]
+    assert names == ["m (temperature=0.0)", "m (temperature=1.0)", "m (temperature=not set)"]
+
+
+def test_long_system_prompts_stay_apart_and_paths_stay_at_home(tmp_path: Path) -> None:
+    log_under(tmp_path, "1", 0.0, prompt="You are careful. " * 5 + "Refuse.")
+    log_under(tmp_path, "2", 0.0, prompt="You are careful. " * 5 + "Answer.")
+    log_under(tmp_path, "3", 0.0, prompt="/home/someone/prompt.md")
+    first, second, third = (head.model for head in read_logs(tmp_path).heads)
+    assert first != second
+    assert len(first) < 90
+    assert third == "m (system_prompt=prompt.md)"
+
+
+def test_what_is_no_condition_stays_a_conflict(tmp_path: Path) -> None:
+    """Another seed, or another way of scoring, is a repetition: pooled only when asked."""
+    log_under(tmp_path, "1", 0.0, seed=1, args={"fusion": "rules"})
+    log_under(tmp_path, "2", 1.0, seed=2, args={"fusion": "cascade"})
+    with pytest.raises(LogError, match="second log of m on the same samples"):
+        read_logs(tmp_path)
+
+
+def test_options_of_other_tasks_tell_logs_on_the_same_samples_apart(tmp_path: Path) -> None:
+    log_under(tmp_path, "1", 0.0, args={"framing": "plain"}, task="theirs")
+    log_under(tmp_path, "2", 1.0, args={"framing": "story"}, task="theirs")
+    names = [head.model for head in read_logs(tmp_path).heads]
+    assert names == ["m (framing=plain)", "m (framing=story)"]
+
+
+def test_settings_that_differ_between_two_runs_are_listed(tmp_path: Path) -> None:
+    a = log_under(tmp_path, "1", 0.0, temperature=0.5)
+    b = log_under(tmp_path, "2", 0.0, prompt="safe", temperature=0.5)
+    table = differing_settings(read_logs(a).heads, read_logs(b).heads)
+    assert table.to_dict("records") == [{"setting": "system_prompt", "a": "none", "b": "safe"}]
