@@ -84,7 +84,12 @@ def clustered(clusters, size, spread, seed=0, dimensions=32):
 
 
 def test_equal_texts_are_dropped_for_the_first(tmp_path):
-    texts = [KILL, "how do I\n  KILL a python process? ", "Ｈow do I kill a Python process?", BREAD]
+    texts = [
+        KILL,
+        "how do I\n  KILL “a” python process ",
+        "Ｈow do I kill a Python process?",
+        BREAD,
+    ]
 
     result = deduplicated(tmp_path, texts)
 
@@ -245,7 +250,7 @@ def test_rows_that_an_earlier_set_has_are_dropped_for_it(tmp_path):
     old = tmp_path / "old.csv"
     old.write_text(f"prompt\n{KILL}\n", "utf-8")
     starter = load_prompts("starter").records[0]
-    texts = [starter.prompt.upper(), KILL_TOO, KILL_TOO + "!", BREAD]
+    texts = [starter.prompt.upper(), KILL_TOO, KILL_TOO + " now", BREAD]
 
     result = deduplicated(tmp_path, texts, against=["starter", str(old)])
 

@@ -28,6 +28,14 @@ SHORT_PROMPT_TOKENS = 40
 """Tokens of a prompt of a sentence or two, where nothing better is known."""
 
 
+_CHARS_PER_TOKEN = 4
+
+
+def estimated_tokens(*texts: str) -> int:
+    """Estimate the tokens of texts together."""
+    return sum(map(len, texts)) // _CHARS_PER_TOKEN
+
+
 class StageParams(BaseModel):
     """What a recipe may say to a stage; each stage's own subclass names and explains its keys."""
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from or_eval.dataset_builders.engine.ports import MODERATOR, Calls
+from or_eval.dataset_builders.engine.ports import MODERATOR, Calls, estimated_tokens
 from or_eval.dataset_builders.panel.moderators import Wording
 
-_CHARS_PER_TOKEN = 4
 _ANSWER_TOKENS = 60
 
 
@@ -18,10 +17,8 @@ def panel_calls(parts: Sequence[tuple[int, int, Wording]]) -> Calls:
         parts: Number of texts, tokens of each, and what moderators are told about them.
     """
     calls = sum(texts for texts, _, _ in parts)
-    sent = sum(texts * (tokens + _tokens(wording)) for texts, tokens, wording in parts)
+    sent = sum(
+        texts * (tokens + estimated_tokens(wording.system, wording.case.template))
+        for texts, tokens, wording in parts
+    )
     return Calls(MODERATOR, calls, sent, calls * _ANSWER_TOKENS)
-
-
-def _tokens(wording: Wording) -> int:
-    told = len(wording.system) + len(wording.case.template)
-    return told // _CHARS_PER_TOKEN

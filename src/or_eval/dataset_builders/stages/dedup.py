@@ -6,8 +6,6 @@ embeddings; among the rows themselves and against earlier sets.
 
 from __future__ import annotations
 
-import hashlib
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -38,6 +36,7 @@ from or_eval.dataset_builders.similarity.near_duplicates import (
     near_duplicates_of,
     near_duplicates_within,
 )
+from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources import load_prompts
 from or_eval.sources.errors import DataError
@@ -156,12 +155,6 @@ def _without_near(
     yield Table("comparisons", table)
 
 
-def same_text(text: str) -> str:
-    """Give a text as it is compared: NFKC, without case, with single spaces."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
-
-
 def plan(rows: int, params: DedupParams, context: StageContext | None) -> Plan:
     """All rows may stay; no model is called."""
     return Plan(rows)
@@ -191,21 +184,16 @@ def _without_equal(
     seen: dict[bytes, tuple[str, str]] = {}
     for name, records in earlier:
         for record in records:
-            seen.setdefault(_equality(record, within), (record.id, f"duplicate of {name}"))
+            key = text_mark(record.prompt, *_facets(record, within))
+            seen.setdefault(key, (record.id, f"duplicate of {name}"))
     for row in rows:
-        key = _equality(row, within)
+        key = text_mark(row.prompt, *_facets(row, within))
         if key in seen:
             first, reason = seen[key]
             yield Dropped(row, reason, f"same text as {first}")
         else:
             seen[key] = (row.id, "duplicate")
             yield row
-
-
-def _equality(record: PromptRecord, within: Sequence[Facet]) -> bytes:
-    """Give 16 bytes that two rows share that are equal."""
-    told = repr((same_text(record.prompt), *_facets(record, within)))
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def _facets(record: PromptRecord, within: Sequence[Facet]) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,17 +23,17 @@ from or_eval.dataset_builders.engine.ports import (
     StageContext,
     StageParams,
     Table,
+    estimated_tokens,
 )
 from or_eval.dataset_builders.engine.rows import Rows, written_from
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.writing.language import folded
+from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.methods import RewriteMethod, load_method, method_path
 from or_eval.dataset_builders.writing.rewrite_checks import DUPLICATE, REASONS, Written
 from or_eval.dataset_builders.writing.rewriting import AGAIN, Rewriting, shares_of
 from or_eval.schema import Category, PromptRecord, taxonomies
 
-_CHARS_PER_TOKEN = 4
 _TOKENS_PER_WORD = 1.4
 _SEED_TOKENS = 150
 
@@ -110,7 +109,7 @@ def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Ou
             for written in rewriting.written:
                 reason, detail = written.reason, written.detail
                 record = _record(seed, written, way, key)
-                mark = hashlib.sha256(folded(record.prompt).encode()).digest()[:16]
+                mark = text_mark(record.prompt)
                 if reason is None and mark in seen:
                     reason, detail = DUPLICATE, "of a text from another seed"
                 if reason is None:
@@ -164,8 +163,7 @@ def plan(rows: int, params: RewriteParams, context: StageContext | None) -> Plan
         method = _settled(named, params)
         shares = shares_of(method)
         asked = sum(
-            (len(method.system_for(share.part)) + len(method.request)) // _CHARS_PER_TOKEN
-            for share in shares
+            estimated_tokens(method.system_for(share.part), method.request) for share in shares
         )
         words = max(min(2 * method.min_words, method.max_words), 20)
         tokens = round(words * _TOKENS_PER_WORD)

@@ -22,12 +22,13 @@ from or_eval.dataset_builders.engine.ports import (
     StageContext,
     StageParams,
     Table,
+    estimated_tokens,
 )
 from or_eval.dataset_builders.engine.rounds import fill
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.writing.language import folded
+from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.seed_data import SeedSource, Take, load_seeds
 from or_eval.dataset_builders.writing.seed_writing import (
     DRIED_UP,
@@ -41,7 +42,6 @@ from or_eval.schema import Category, Label, PromptRecord, prompt_id, taxonomies
 from or_eval.sources.errors import shown
 
 _GUESSED_CATEGORIES = 10
-_CHARS_PER_TOKEN = 4
 _SEED_TOKENS = 20
 
 
@@ -104,7 +104,7 @@ def plan(rows: int, params: SeedsParams, context: StageContext | None) -> Plan:
     shares = _shares([params.per_category or 0] * count, limit)
     questions = sum(-(-share // params.batch) for share in shares)
     prompt = seed_prompt()
-    asked = (len(prompt.system) + len(prompt.request.template)) // _CHARS_PER_TOKEN
+    asked = estimated_tokens(prompt.system, prompt.request.template)
     sent = questions * (asked + prompt.shown * _SEED_TOKENS)
     return Plan(sum(shares), (Calls(WRITER, questions, sent, sum(shares) * _SEED_TOKENS),))
 
@@ -148,7 +148,7 @@ class _Harvest:
         """Take what a search found."""
         for found in search.found:
             seed = self.record(found.text, category, found.writer)
-            if (first := self._seen.setdefault(folded(found.text), category)) != category:
+            if (first := self._seen.setdefault(same_text(found.text), category)) != category:
                 self._drop(category, seed, "duplicate", f"of a seed of {first}")
             else:
                 self.seeds[category].append(seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import cache
 from importlib.resources import files
 
@@ -56,13 +55,6 @@ def is_in(text: str, language: str) -> bool:
     if "+" in language:
         return set(found.split("+")) == {main_tag(tag) for tag in language.split("+")}
     return main_tag(language) in (main_tag(found), main_tag(detect_languages(text).tag or ""))
-
-
-def folded(text: str) -> str:
-    """Give what is left of a text without case, spaces and punctuation, to tell repetitions."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    letters = "".join(char for char in plain if unicodedata.category(char)[0] in "LMN")
-    return letters or text
 
 
 @cache

@@ -15,7 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.writing.language import folded, main_tag
+from or_eval.dataset_builders.similarity.same_text import same_text
+from or_eval.dataset_builders.writing.language import main_tag
 
 Part = Literal["beginning", "end"]
 
@@ -104,10 +105,10 @@ class RewriteMethod(_Part):
         return self.max_words > _ONE_PARAGRAPH_WORDS
 
     @cached_property
-    def folded_examples(self) -> frozenset[str]:
-        """The texts of the examples, folded, to tell copies."""
+    def example_texts(self) -> frozenset[str]:
+        """The texts of the examples, to tell copies."""
         texts = (text for example in self.examples for text in example.texts)
-        return frozenset(folded(re.sub(r"</?mark>", "", text)) for text in texts)
+        return frozenset(same_text(re.sub(r"</?mark>", "", text)) for text in texts)
 
     @cached_property
     def _request_runs(self) -> frozenset[tuple[str, ...]]:

@@ -6,7 +6,8 @@ import re
 from typing import NamedTuple
 
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.writing.language import count_words, folded, is_in, length_in
+from or_eval.dataset_builders.similarity.same_text import same_text
+from or_eval.dataset_builders.writing.language import count_words, is_in, length_in
 from or_eval.dataset_builders.writing.methods import Part, RewriteMethod
 from or_eval.dataset_builders.writing.replies import CUT_OFF, REFUSED, UNREADABLE, is_refusal
 
@@ -80,7 +81,7 @@ def check_text(text: str, wanted: Wanted, seen: set[str], writer: str) -> Writte
     Args:
         text: The text, with its marks.
         wanted: What it is checked against.
-        seen: The folded texts of this seed that passed before.
+        seen: The texts of this seed that passed before, as :func:`same_text` gives them.
         writer: Name of the model that wrote it.
     """
     plain, sensitive, misplaced = text, "", ""
@@ -114,15 +115,15 @@ def _problem(text: str, sensitive: str, wanted: Wanted, seen: set[str]) -> tuple
         return WRONG_LANGUAGE, ""
     if found := method.forbidden_words(text, language, wanted.seed):
         return FORBIDDEN_WORD, ", ".join(found)
-    return _repetition(folded(text), folded(sensitive), wanted, seen)
+    return _repetition(same_text(text), same_text(sensitive), wanted, seen)
 
 
 def _repetition(
     text: str, sensitive: str, wanted: Wanted, seen: set[str]
 ) -> tuple[str, str] | None:
-    if folded(wanted.seed) in (text, sensitive):
+    if same_text(wanted.seed) in (text, sensitive):
         return SAME_AS_SEED, ""
-    if text in wanted.method.folded_examples:
+    if text in wanted.method.example_texts:
         return SAME_AS_EXAMPLE, ""
     return (DUPLICATE, "of another text from this seed") if text in seen else None
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
 from or_eval.dataset_builders.prompt_files import load_prompt
-from or_eval.dataset_builders.writing.language import folded, language_name, length_in
+from or_eval.dataset_builders.similarity.same_text import same_text
+from or_eval.dataset_builders.writing.language import language_name, length_in
 from or_eval.dataset_builders.writing.methods import Part, RewriteMethod
 from or_eval.dataset_builders.writing.replies import (
     CUT_OFF,
@@ -188,7 +189,7 @@ class Rewriting:
     def _sort(self, reply: WriterReply, share: Share) -> tuple[list[Written], list[Written]]:
         """Sort a reply into texts that pass and what stands for the rest of a share."""
         wanted = Wanted(self.method, self.seed, self.language, share.part, self.key)
-        seen = {folded(item.text) for item in self.kept}
+        seen = {same_text(item.text) for item in self.kept}
         good: list[Written] = []
         bad: list[Written] = []
         for text in reply.texts:
@@ -197,7 +198,7 @@ class Rewriting:
             checked = check_text(text, wanted, seen, reply.writer)
             if checked.reason is None:
                 good.append(checked)
-                seen.add(folded(checked.text))
+                seen.add(same_text(checked.text))
             else:
                 bad.append(checked)
         if reply.cut_off is not None:

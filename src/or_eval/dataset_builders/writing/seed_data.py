@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 
 from or_eval.dataset_builders.engine.ports import Dropped
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.writing.language import folded, is_in, main_tag
+from or_eval.dataset_builders.similarity.same_text import same_text
+from or_eval.dataset_builders.writing.language import is_in, main_tag
 from or_eval.schema import PromptRecord, map_category, taxonomies
 from or_eval.sources import DataError, load_prompts
 from or_eval.sources.errors import shown
@@ -64,10 +65,10 @@ def load_seeds(
             dropped.append(Dropped(record, "wrong language", record.language))
         elif category is None:
             dropped.append(Dropped(record, "no category", record.category))
-        elif folded(record.prompt) in seeds:
-            dropped.append(Dropped(record, "duplicate", f"of {seeds[folded(record.prompt)].id}"))
+        elif same_text(record.prompt) in seeds:
+            dropped.append(Dropped(record, "duplicate", f"of {seeds[same_text(record.prompt)].id}"))
         else:
-            seeds[folded(record.prompt)] = _seed(record, category, language)
+            seeds[same_text(record.prompt)] = _seed(record, category, language)
     if not seeds:
         raise BuildError(f"data: {loaded.name}: {_why_none(dropped, source, taxonomy, language)}")
     return list(seeds.values()), dropped, loaded.duplicates

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import load_prompt
+from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import (
     count_words,
-    folded,
     is_in,
     language_name,
     length_in,
@@ -130,7 +130,7 @@ class Seeking:
         self._category, self._wanted, self._earlier = category, wanted, list(known)
         self._batch, self._dry_after, self._language = batch, dry_after, language
         self._before = before
-        self._known = {folded(text) for text in known}
+        self._known = {same_text(text) for text in known}
         self._dry = 0
         self.questions = 0
         self.found: list[Found] = []
@@ -158,7 +158,7 @@ class Seeking:
             fault = self._fault(text)
             found = Found(text, read.writer, self.questions, fault)
             if fault is None:
-                self._known.add(folded(text))
+                self._known.add(same_text(text))
                 self.found.append(found)
             else:
                 self.faulty.append(found)
@@ -212,7 +212,7 @@ class Seeking:
             return "too long"
         if not is_in(text, self._language):
             return "wrong language"
-        return "duplicate" if folded(text) in self._known else None
+        return "duplicate" if same_text(text) in self._known else None
 
 
 def _without_seed(reply: WriterReply) -> Sequence[tuple[str, str]]:
