@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
-from or_eval.analysis.hostile_text import marked_parts, script_json, shortened, visible
 from or_eval.analysis.report import needs, write_report
 from or_eval.analysis.report.findings import find
 from or_eval.analysis.report.folder import write_folder
@@ -27,6 +26,7 @@ from or_eval.analysis.report.shown_tables import shown_table
 from or_eval.analysis.report.table_files import latex, markdown
 from or_eval.analysis.report.viewer_links import log_folder, sample_link
 from or_eval.analysis.responses import read_logs
+from or_eval.hostile_text import marked_parts, script_json, shortened, visible
 from replayed import run_replay
 from report_logs import embedded, run, summary_of, varied
 

@@ -9,8 +9,8 @@ import pytest
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.report.comparison_report import comparison_report
-from or_eval.analysis.report.run_changes import changes
 from or_eval.analysis.responses import read_logs
+from or_eval.analysis.run_changes import changes
 from pages import launched, opened
 from report_logs import run, summary_of
 

@@ -114,7 +114,6 @@ def vote(
         --format csv --out hard.csv
     Prompts that nobody refuses:
       or-eval vote logs --max-refusals 0 --min-votes 5 --out easy
-
     Prompts that two models refuse for their policy, by their own words:
       or-eval vote logs --min-refusals 2 --reason policy --provenance model_text
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from or_eval.analysis.figures.drawing import javascript_bundle
-from or_eval.analysis.hostile_text import script_json, visible
+from or_eval.hostile_text import script_json, visible
 
 
 def render_page(template: str, script: str, data: Mapping[str, Any], **values: Any) -> str:

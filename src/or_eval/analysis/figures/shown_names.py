@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-from or_eval.analysis.hostile_text import visible
+from or_eval.hostile_text import visible
 
 LONGEST = 20.0
 """Length, in ems, from which names are cut."""

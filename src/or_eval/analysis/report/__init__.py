@@ -41,7 +41,7 @@ def write_report(
         DataError: The labels don't tell which responses they are about.
         PrerequisiteError: An optional dependency is missing.
     """
-    from or_eval.analysis.report.findings import find
+    from or_eval.analysis.report.findings import find, with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.model_report import model_report
     from or_eval.analysis.report.needs import check_needs
@@ -55,7 +55,7 @@ def write_report(
     if labels is not None:
         truth, note = truth_of(read, labels, scorer)
         read.notes.append(note)
-    return write_folder(model_report(find(read, truth), scorer), Path(out))
+    return write_folder(model_report(find(with_shown_names(read), truth), scorer), Path(out))
 
 
 def write_comparison(
@@ -84,15 +84,16 @@ def write_comparison(
         PrerequisiteError: An optional dependency is missing.
     """
     from or_eval.analysis.report.comparison_report import comparison_report
+    from or_eval.analysis.report.findings import with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.needs import check_needs
-    from or_eval.analysis.report.run_changes import changes
     from or_eval.analysis.responses import read_logs
+    from or_eval.analysis.run_changes import changes
 
     check_needs()
     check_place(Path(out))
     runs = [
-        read_logs(logs, scorer=scorer, on_conflict=on_conflict, audits=False)
+        with_shown_names(read_logs(logs, scorer=scorer, on_conflict=on_conflict, audits=False))
         for logs in (before, after)
     ]
     return write_folder(comparison_report(changes(*runs), scorer), Path(out))

@@ -12,17 +12,17 @@ from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
 from or_eval.analysis.report.contents import Browser, Report, ReportTable
 from or_eval.analysis.report.prompt_browser import MOST_PROMPTS, count_shown, one_each
 from or_eval.analysis.report.prompt_records import prompt_records
-from or_eval.analysis.report.run_changes import RUNS, Changes
 from or_eval.analysis.report.runs import run_table
 from or_eval.analysis.report.viewer_links import log_folder
-from or_eval.analysis.report.wording import (
+from or_eval.analysis.run_changes import RUNS, Changes
+from or_eval.analysis.tables import records
+from or_eval.analysis.wording import (
     UNSURE,
     counted,
     doubts,
     more_than_chance,
     share,
 )
-from or_eval.analysis.tables import records
 
 _MOST_TOLD = 6
 _VERDICTS = {

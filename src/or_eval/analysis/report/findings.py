@@ -10,12 +10,12 @@ from or_eval.analysis.comparisons import compare_models, standing_out
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
 from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.families import prompt_families
-from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.vote_agreement import VoteAgreement, agreement_by_label
 from or_eval.analysis.votes import vote_matrix
+from or_eval.hostile_text import visible
 
 _SHOWN_NAMES = ("model", "category", "language", "source", "method")
 _MOST_GROUPS = 60
@@ -64,11 +64,10 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
     """Compute all that a report tells from the frames of logs.
 
     Args:
-        logs: The frames.
+        logs: The frames, with names made fit to be shown (:func:`with_shown_names`).
         labels: What people say of a sample of the responses: 1 for a refusal, 0 for an answer,
             missing for the others, by the responses' index.
     """
-    logs = with_shown_names(logs)
     responses = logs.responses
     matrix = vote_matrix(responses)
     families = prompt_families(logs.prompts)

@@ -9,8 +9,8 @@ import pandas as pd
 from or_eval.analysis.report.contents import Browser
 from or_eval.analysis.report.prompt_records import prompt_records
 from or_eval.analysis.report.viewer_links import log_folder
-from or_eval.analysis.report.wording import counted
 from or_eval.analysis.responses import Logs
+from or_eval.analysis.wording import counted
 from or_eval.schema import Label
 
 MOST_PROMPTS = 500

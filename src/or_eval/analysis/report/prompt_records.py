@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from or_eval.analysis.hostile_text import marked_parts, script_json, shortened, visible
 from or_eval.analysis.report.viewer_links import sample_link
 from or_eval.analysis.samples import read_details
 from or_eval.analysis.tables import plain
+from or_eval.hostile_text import marked_parts, script_json, shortened, visible
 
 _PROMPT_LIMIT = 3_000
 _RESPONSE_LIMIT = 2_000

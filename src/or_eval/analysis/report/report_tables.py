@@ -7,7 +7,7 @@ import pandas as pd
 from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
-from or_eval.analysis.report.wording import COUNTS, UNSURE, doubt_shares
+from or_eval.analysis.wording import COUNTS, UNSURE, doubt_shares
 
 _WHO = {
     True: "People labelled a sample of the responses, which is taken for random.",

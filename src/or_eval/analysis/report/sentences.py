@@ -8,7 +8,7 @@ import pandas as pd
 from or_eval.analysis.paired_tests import MORE, UNKNOWN
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import worst_categories
-from or_eval.analysis.report.wording import (
+from or_eval.analysis.wording import (
     COUNTS,
     counted,
     doubt_shares,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.tables import plain
+from or_eval.hostile_text import visible
 
 _WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa")
 _SHARES = frozenset(

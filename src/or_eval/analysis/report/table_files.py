@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.shown_tables import ShownTable, shown_table
 from or_eval.analysis.tables import spreadsheet_safe
+from or_eval.hostile_text import visible
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
 _LATEX = {

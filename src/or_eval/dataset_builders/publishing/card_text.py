@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from or_eval.analysis.hostile_text import visible
+from or_eval.hostile_text import visible
 
 _WHOLE_PATH = re.compile(r"\s*(?:~|[A-Za-z]:[\\/]|/|\\\\|file:)", re.IGNORECASE)
 # A model that is a file: gguf//home/me/model.gguf

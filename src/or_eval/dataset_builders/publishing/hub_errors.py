@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from or_eval.analysis.hostile_text import shortened, visible
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.hostile_text import shortened, visible
 
 _SAID_CHARS = 200
 _AGAIN = "run the same command again"

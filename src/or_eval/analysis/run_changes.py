@@ -8,14 +8,13 @@ import pandas as pd
 
 from or_eval.analysis.comparisons import compare_columns
 from or_eval.analysis.families import prompt_families
-from or_eval.analysis.hostile_text import visible
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.rates import MEASURES, prompt_means, rates
-from or_eval.analysis.report.findings import with_shown_names
-from or_eval.analysis.report.wording import counted, doubt_shares
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.tables import records
 from or_eval.analysis.votes import vote_matrix
+from or_eval.analysis.wording import counted, doubt_shares
+from or_eval.hostile_text import visible
 from or_eval.schema import Label
 
 RUNS = ("A", "B")
@@ -56,7 +55,7 @@ def changes(before: Logs, after: Logs) -> Changes:
     Raises:
         LogError: The runs have no prompt or no model in common.
     """
-    a, b = with_shown_names(before), with_shown_names(after)
+    a, b = before, after
     models = _matched(list(a.responses["model"].unique()), list(b.responses["model"].unique()))
     a, left_out_of_a = _of_models(a, [one for _, one, _ in models])
     b, left_out_of_b = _of_models(b, [other for _, _, other in models])
