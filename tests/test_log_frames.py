@@ -9,7 +9,7 @@ from inspect_ai.model import ChatMessageSystem, ChatMessageUser
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis.logs import LogError, read_heads
-from or_eval.analysis.responses import read_logs
+from or_eval.analysis.responses import by_benchmark, read_logs
 from or_eval.analysis.samples import read_details
 from or_eval.schema import prompt_id
 
@@ -190,21 +190,43 @@ def test_conflicts_are_all_listed_and_settled_as_chosen(tmp_path: Path) -> None:
     votes_log(tmp_path / "1", "a", {"x": 1.0, "y": 1.0}, second=1)
     votes_log(tmp_path / "2", "a", {"x": 0.0, "y": 0.0}, second=2)
     votes_log(tmp_path / "3", "b", {"x": 1.0}, second=3, status="cancelled")
-    votes_log(tmp_path / "4", "c", {"x": 1.0}, second=0, task="or_eval/other")
     with pytest.raises(LogError) as caught:
-        read_logs(tmp_path, one_task=True)
+        read_logs(tmp_path)
     lines = str(caught.value).splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 3
     assert "b.eval: incomplete log of b (status cancelled)" in lines[0]
-    assert "c.eval: log of another task (or_eval/other; 3 are of or_eval/prompts)" in lines[1]
-    assert "a.eval: second log of a on the same samples of or_eval/prompts" in lines[2]
-    assert "--on-conflict latest" in lines[3]
-    latest = read_logs(tmp_path, one_task=True, on_conflict="latest")
+    assert "a.eval: second log of a on the same samples of or_eval/prompts" in lines[1]
+    assert "--on-conflict latest" in lines[2]
+    latest = read_logs(tmp_path, on_conflict="latest")
     assert latest.responses[["model", "refused"]].values.tolist() == [["a", False], ["a", False]]
-    assert sum(note.startswith("left out (latest): ") for note in latest.notes) == 3
-    everything = read_logs(tmp_path, one_task=True, on_conflict="all")
-    assert len(everything.responses) == 6
-    assert len(everything.notes) == 3
+    assert sum(note.startswith("left out (latest): ") for note in latest.notes) == 2
+    everything = read_logs(tmp_path, on_conflict="all")
+    assert len(everything.responses) == 5
+    assert len(everything.notes) == 2
+
+
+def test_benchmarks_are_those_of_tasks_of_data_and_of_most_prompts(tmp_path: Path) -> None:
+    for second, (task, data, ids) in enumerate(
+        (
+            ("or_eval/xstest", "local copy", "abcd"),
+            ("or_eval/prompts", "oktest", "ef"),
+            ("theirs/xstest", "xstest", "g"),
+            ("or_eval/replay", "answers.csv", "abz"),
+            ("or_eval/replay", "others.csv", "awy"),
+        )
+    ):
+        samples = [made_sample(key, 1.0) for key in ids]
+        path = made_log(tmp_path / f"{second}.eval", f"m{second}", samples, task=task)
+        log = read_eval_log(str(path))
+        log.eval.dataset.name = data
+        write_eval_log(log, str(path))
+    logs = read_logs(tmp_path)
+    found = [head.benchmark for head in logs.heads]
+    assert found == ["xstest", "oktest", "theirs/xstest", "xstest", "others.csv"]
+    parts = by_benchmark(logs)
+    assert list(parts) == ["xstest", "oktest", "theirs/xstest", "others.csv"]
+    assert parts["xstest"].responses["model"].unique().tolist() == ["m0", "m3"]
+    assert list(parts["others.csv"].prompts.index) == ["a", "w", "y"]
 
 
 def test_logs_of_one_model_on_other_samples_are_no_conflict(tmp_path: Path) -> None:

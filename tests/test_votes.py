@@ -1,6 +1,7 @@
 """Votes: one a model, none for what is unscored, and a record of everything dropped."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import datasets
@@ -111,14 +112,33 @@ def test_impossible_rules_and_unknown_models_are_told(three_models: Path) -> Non
         vote(three_models, of=["a", "z"])
 
 
-def test_logs_of_another_task_are_a_conflict_for_votes(tmp_path: Path) -> None:
-    votes_log(tmp_path, "a", {"p": 1.0})
-    votes_log(tmp_path, "b", {"p": 1.0}, second=1)
-    votes_log(tmp_path, "c", {"p": 1.0, "z": 0.0}, second=2, task="or_eval/xstest")
-    with pytest.raises(LogError, match=r"c\.eval: log of another task \(or_eval/xstest"):
-        vote(tmp_path)
-    assert list(vote(tmp_path, on_conflict="latest").matrix.columns) == ["c"]
-    assert list(vote(tmp_path, on_conflict="all").matrix.columns) == ["a", "b", "c"]
+def test_benchmarks_are_voted_on_each_by_itself_and_pooled_when_asked(tmp_path: Path) -> None:
+    """The call of the README, on a folder that ``inspect eval-set`` wrote for two tasks."""
+    for second, (model, task) in enumerate(product("ab", ("or_eval/starter", "or_eval/xstest"))):
+        refused = {f"{task} 1": 1.0, f"{task} 2": float(task == "or_eval/xstest"), "both": 1.0}
+        name = f"{model}-{task.rpartition('/')[2]}.eval"
+        samples = [made_sample(key, value) for key, value in refused.items()]
+        made_log(tmp_path / "logs" / name, model, samples, task=task, second=second)
+    replayed = [made_sample(key, 1.0) for key in ("or_eval/starter 1", "both")]
+    made_log(tmp_path / "logs" / "c.eval", "replay/c", replayed, task="or_eval/replay")
+
+    def voted(out: str, *options: str) -> dict[str, list[str]]:
+        arguments = [str(tmp_path / "logs"), "--min-refusals", "2", "--out", str(tmp_path / out)]
+        done = CliRunner().invoke(vote_command, [*arguments, "--format", "jsonl", *options])
+        assert done.exit_code == 0, done.output
+        files = sorted(tmp_path.glob(f"{Path(out).stem}*.jsonl"))
+        return {file.stem: pd.read_json(file, lines=True)["id"].tolist() for file in files}
+
+    each = voted("each.jsonl")
+    assert each == {
+        "each-starter": ["or_eval/starter 1", "both"],
+        "each-xstest": ["or_eval/xstest 1", "or_eval/xstest 2", "both"],
+    }
+    funnel = json.loads((tmp_path / "each-starter.funnel.json").read_text())
+    assert sorted(funnel["models"]) == list("abc")
+    assert voted("all.jsonl", "--pool") == {
+        "all": ["or_eval/starter 1", "both", "or_eval/xstest 1", "or_eval/xstest 2"]
+    }
 
 
 def test_agreement_and_overlap_of_models(three_models: Path) -> None:

@@ -19,37 +19,31 @@ class Settled(NamedTuple):
     notes: list[str]
 
 
-def settle_logs(
-    heads: Sequence[LogHead], scorer: str, on_conflict: OnConflict, *, one_task: bool
-) -> Settled:
+def settle_logs(heads: Sequence[LogHead], scorer: str, on_conflict: OnConflict) -> Settled:
     """Find the conflicts between logs that their headers show, and settle them.
 
-    Conflicts are: a log that is incomplete; two logs in which a model answers the same samples
-    of one task under one condition; and, where one task is wanted, logs of several. Replayed
-    responses count as responses to whatever task the other logs are of.
+    Conflicts are a log that is incomplete, and two logs in which a model answers the same samples
+    of one task under one condition. Replayed responses count as responses to whatever task the
+    other logs are of.
 
     A log that ended before its time and was taken up again (``inspect eval-retry``, ``eval_set``)
     is no conflict with the finished one: it is left out, and a note says so.
 
-    With ``latest``, incomplete logs are left out, of several tasks that of the newest log stays,
-    and of logs on the same samples the newest that has the score. With ``all``, every log is
-    used: answers to one prompt are pooled, as further epochs are.
+    With ``latest``, incomplete logs are left out, and of logs on the same samples the newest that
+    has the score stays. With ``all``, every log is used: answers to one prompt are pooled, as
+    further epochs are.
 
     Raises:
         LogError: There are conflicts and the choice is ``error``, or no log is left.
     """
     heads, superseded = _without_superseded(heads)
-    conflicts = [
-        *_incomplete(heads),
-        *(_several_tasks(heads) if one_task else []),
-        *_same_samples(heads),
-    ]
+    conflicts = [*_incomplete(heads), *_same_samples(heads)]
     if on_conflict == "error" and conflicts:
         raise conflict_error(conflicts)
     if on_conflict == "all" or not conflicts:
         used_up = [f"{line}; all of it is used" for line in conflicts]
         return Settled(list(heads), [*superseded, *used_up])
-    kept = _latest(heads, scorer, one_task=one_task)
+    kept = _latest(heads, scorer)
     if not kept:
         raise LogError("No complete log is left: " + "; ".join(conflicts))
     used = {head.location for head in kept}
@@ -96,22 +90,6 @@ def _state(head: LogHead) -> str:
     return "invalidated samples" if head.header.invalidated else "samples left out"
 
 
-def _several_tasks(heads: Sequence[LogHead]) -> list[str]:
-    tasks: dict[str, list[str]] = {}
-    for head in heads:
-        if not head.replayed:
-            tasks.setdefault(head.task, []).append(head.location)
-    if len(tasks) < 2:
-        return []
-    main = max(tasks, key=lambda task: len(tasks[task]))
-    return [
-        f"{path}: log of another task ({task}; {len(tasks[main])} are of {main})"
-        for task, paths in tasks.items()
-        if task != main
-        for path in paths
-    ]
-
-
 def _same_samples(heads: Sequence[LogHead]) -> list[str]:
     return [
         f"{later.location}: second log of {later.model} on the same samples of {later.task} "
@@ -125,10 +103,8 @@ def _overlap(one: LogHead, other: LogHead) -> bool:
     return one.model == other.model and share_samples(one, other)
 
 
-def _latest(heads: Sequence[LogHead], scorer: str, *, one_task: bool) -> list[LogHead]:
+def _latest(heads: Sequence[LogHead], scorer: str) -> list[LogHead]:
     kept = [head for head in heads if head.complete]
-    if one_task and (tasks := [head.task for head in kept if not head.replayed]):
-        kept = [head for head in kept if head.replayed or head.task == tasks[-1]]
     # heads come oldest first; of two copies of a log, the one that has the score is the better
     by_worth = sorted(kept, key=lambda head: scorer in head.scores)
     winners: list[LogHead] = []

@@ -31,6 +31,7 @@ class LogHead(NamedTuple):
         condition: What tells it from the model's other logs, as ``system_prompt=safe``
             (:func:`or_eval.analysis.conditions.name_conditions`); empty where nothing does.
         factors: The same by name.
+        benchmark: What it measures on (:func:`or_eval.analysis.benchmarks.name_benchmarks`).
     """
 
     location: str
@@ -38,6 +39,7 @@ class LogHead(NamedTuple):
     header: EvalLog
     condition: str = ""
     factors: Mapping[str, str] = MappingProxyType({})
+    benchmark: str = ""
 
     @property
     def bare_model(self) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from inspect_ai.log import EvalSampleSummary, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
+from or_eval.analysis.benchmarks import name_benchmarks
 from or_eval.analysis.conditions import name_conditions
 from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
@@ -40,8 +41,9 @@ class Logs(NamedTuple):
             :data:`or_eval.analysis.samples.CUT_VALUE` where it is too long for a summary.
         responses: One row per model, sample and epoch: ``id`` (of the prompt), ``sample_id``
             (in the log), ``epoch``, ``model`` (where it was run under several conditions, with
-            its own, as in ``m (system_prompt=safe)``), ``task``, ``log``; ``label`` to ``pair_id`` of
-            the prompt record; ``refused`` (True, False, or missing where there is no verdict),
+            its own, as in ``m (system_prompt=safe)``), ``task``, ``benchmark``, ``log``; ``label``
+            to ``pair_id`` of the prompt record; ``refused`` (True, False, or missing where there
+            is no verdict),
             ``response_class``, ``unscored_because`` (why there is no verdict), ``decided_by``,
             ``certain``, ``provenance`` (who refused), ``reason`` (on what ground),
             ``response_language``, ``audited``, ``judge_class`` (the judge's class of an audited or
@@ -60,7 +62,6 @@ def read_logs(
     *,
     scorer: str = "refusal",
     on_conflict: OnConflict = "error",
-    one_task: bool = False,
     models: Sequence[str] | None = None,
     audits: bool = True,
 ) -> Logs:
@@ -74,7 +75,6 @@ def read_logs(
             :func:`or_eval.analysis.conflicts.settle_logs`) and about ids that stand for two
             texts: with ``latest`` the newest log's text stays, with ``all`` both, each under an
             id made from its text.
-        one_task: Whether logs of several tasks are such a conflict.
         models: Models wanted, with or without a condition; all by default.
         audits: Whether to read the judge's class of audited responses where the summary left
             it out for its length.
@@ -83,7 +83,7 @@ def read_logs(
         LogError: Logs are unreadable, in conflict, or lack the score.
     """
     wanted = _of_models(name_conditions(read_heads(paths)), models)
-    heads, notes = settle_logs(wanted, scorer, on_conflict, one_task=one_task)
+    heads, notes = settle_logs(name_benchmarks(wanted), scorer, on_conflict)
     texts = PromptTexts()
     frames: list[pd.DataFrame] = []
     scores: dict[str, set[str]] = {}
@@ -104,6 +104,16 @@ def read_logs(
     responses, more = settle_texts(responses, texts, on_conflict)
     prompts, differing = _prompts(responses, texts, meta)
     return Logs(heads, prompts, responses, [*notes, *more, *differing])
+
+
+def by_benchmark(logs: Logs) -> dict[str, Logs]:
+    """Split what logs say by benchmark; rows of frames keep their index."""
+    parts = {}
+    for name, rows in logs.responses.groupby("benchmark", sort=False):
+        heads = [head for head in logs.heads if head.benchmark == name]
+        prompts = logs.prompts[logs.prompts.index.isin(rows["id"])]
+        parts[str(name)] = Logs(heads, prompts, rows, logs.notes)
+    return parts
 
 
 def _of_models(heads: list[LogHead], models: Sequence[str] | None) -> list[LogHead]:
@@ -127,6 +137,7 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
         "epoch": summary.epoch,
         "model": head.model,
         "task": head.task,
+        "benchmark": head.benchmark,
         "log": head.location,
         **{column: data.get(column) for column in RECORD},
         **dict.fromkeys(VERDICT),
@@ -194,7 +205,8 @@ def _flag(said: object) -> bool | None:
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    columns = ("id", "sample_id", "epoch", "model", "task", "log", *RECORD, *VERDICT, "error")
+    origin = ("id", "sample_id", "epoch", "model", "task", "benchmark", "log")
+    columns = (*origin, *RECORD, *VERDICT, "error")
     frame = pd.DataFrame(rows, columns=list(columns))
     texts = [column for column in columns if column not in (*_FLAGS, "epoch")]
     return frame.astype(

@@ -12,7 +12,7 @@ import pandas as pd
 from or_eval.analysis.conflicts import OnConflict
 from or_eval.analysis.logs import LogError, LogPaths
 from or_eval.analysis.refusal_kinds import only_refusals
-from or_eval.analysis.responses import RECORD, read_logs
+from or_eval.analysis.responses import RECORD, Logs, read_logs
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
 from or_eval.schema import Provenance, Reason
 
@@ -76,7 +76,7 @@ def vote(
     provenances: Collection[Provenance] = (),
     reasons: Collection[Reason] = (),
 ) -> Votes:
-    """Let the models in a set of logs vote on its prompts.
+    """Let the models in a set of logs vote on its prompts, whatever benchmarks these are of.
 
     Args:
         paths: Log files and folders of logs.
@@ -90,10 +90,30 @@ def vote(
     Raises:
         LogError: The logs can't be used, or the rule can't be met by so many models.
     """
+    logs = read_logs(paths, scorer=scorer, on_conflict=on_conflict, models=of, audits=False)
+    return votes_in(logs, rule, provenances=provenances, reasons=reasons)
+
+
+def votes_in(
+    logs: Logs,
+    rule: VoteRule | None = None,
+    *,
+    provenances: Collection[Provenance] = (),
+    reasons: Collection[Reason] = (),
+) -> Votes:
+    """Let the models vote on the prompts of logs that were read.
+
+    Args:
+        logs: The logs' frames; those of one benchmark by
+            :func:`or_eval.analysis.responses.by_benchmark`.
+        rule: As for :func:`vote`.
+        provenances: As for :func:`vote`.
+        reasons: As for :func:`vote`.
+
+    Raises:
+        LogError: The rule can't be met by so many models.
+    """
     wanted = rule or VoteRule()
-    logs = read_logs(
-        paths, scorer=scorer, on_conflict=on_conflict, one_task=True, models=of, audits=False
-    )
     responses = only_refusals(logs.responses, provenances, reasons)
     matrix = vote_matrix(responses)
     check_rule(wanted, len(matrix.columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,9 +71,13 @@ _PAIRS_SHOWN = 28
     type=click.Choice(["error", "latest", "all"]),
     default="error",
     show_default=True,
-    help="What to do about two logs of one model on the same samples, an incomplete log, a log of "
-    "another task, or an id with two texts: stop and list them; use the newest complete log, "
-    "task and text; or pool everything.",
+    help="What to do about two logs of one model on the same samples, an incomplete log, or an id "
+    "with two texts: stop and list them; use the newest complete log and text; or pool everything.",
+)
+@click.option(
+    "--pool",
+    is_flag=True,
+    help="Take logs of several benchmarks for one set of prompts.  [default: each by itself]",
 )
 @click.option(
     "--format",
@@ -85,7 +90,8 @@ _PAIRS_SHOWN = 28
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder of the data set, or the file.  [default: votes, or votes.FORMAT]",
+    help="Folder of the data set, or the file; with several benchmarks, of a folder or file for "
+    "each.  [default: votes, or votes.FORMAT]",
 )
 def vote(
     logs: tuple[str, ...],
@@ -98,13 +104,15 @@ def vote(
     of: str | None,
     scorer: str,
     on_conflict: OnConflict,
+    pool: bool,
     form: Format,
     out: Path | None,
 ) -> None:
     """Let the models in LOGS vote on their prompts, and keep the prompts you ask for.
 
     LOGS are Inspect logs or folders of them. Each model has one vote on a prompt: what most of its
-    scored responses did. Unscored and failed responses count as neither, a tie is no vote.
+    scored responses did. Unscored and failed responses count as neither, a tie is no vote. Logs of
+    several benchmarks give a table for each, OUT/BENCHMARK, unless they are pooled.
 
     \b
     Prompts that at least two models refuse:
@@ -122,40 +130,51 @@ def vote(
     """  # noqa: D301 (click's own mark for text that keeps its lines)
     from datasets import disable_progress_bars
 
-    from or_eval.analysis import votes as voting
     from or_eval.analysis.families import prompt_families
+    from or_eval.analysis.responses import by_benchmark, read_logs
     from or_eval.analysis.vote_agreement import agreement_by_label
     from or_eval.analysis.vote_files import write_votes
+    from or_eval.analysis.votes import VoteRule, votes_in
 
     disable_progress_bars()
-    rule = voting.VoteRule(min_refusals, max_refusals, min_votes, majority)
+    rule = VoteRule(min_refusals, max_refusals, min_votes, majority)
     models = [model.strip() for model in of.split(",")] if of else None
-    votes = voting.vote(
-        logs,
-        rule,
-        of=models,
-        scorer=scorer,
-        on_conflict=on_conflict,
-        provenances=provenances,
-        reasons=reasons,
-    )
-    families = prompt_families(votes.prompts)
-    agreements = agreement_by_label(votes.matrix, votes.prompts, families)
+    read = read_logs(logs, scorer=scorer, on_conflict=on_conflict, models=models, audits=False)
+    parts = by_benchmark(read)
     target = out or Path("votes" if form == "dataset" else f"votes.{form}")
-    table, funnel = write_votes(votes, agreements, target, form)
-    _print(votes, agreements)
-    click.echo(f"{len(votes.table)} prompts in {table}, the funnel in {funnel}")
+    places = {name: _place(target, name, form) for name in parts}
+    if pool or len(parts) == 1:
+        parts, places = {"": read}, {"": target}
+    found = {
+        name: votes_in(part, rule, provenances=provenances, reasons=reasons)
+        for name, part in parts.items()
+    }
+    for note in read.notes:
+        click.echo(f"note: {note}")
+    for name, votes in found.items():
+        families = prompt_families(votes.prompts)
+        agreements = agreement_by_label(votes.matrix, votes.prompts, families)
+        table, funnel = write_votes(votes, agreements, places[name], form)
+        _print(votes, agreements, name)
+        click.echo(f"{len(votes.table)} prompts in {table}, the funnel in {funnel}")
 
 
-def _print(votes: Votes, agreements: dict[str, VoteAgreement]) -> None:
+def _place(target: Path, benchmark: str, form: Format) -> Path:
+    """Give where the votes on one of several benchmarks go."""
+    name = re.sub(r"[^\w.-]+", "-", benchmark)
+    return target / name if form == "dataset" else target.with_stem(f"{target.stem}-{name}")
+
+
+def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str) -> None:
     import pandas as pd
     from rich.console import Console
+    from rich.text import Text
 
     from or_eval.analysis.tables import terminal_table
 
     console = Console()
-    for note in votes.notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
+    if benchmark:
+        console.rule(Text(benchmark), align="left")
     counts = pd.DataFrame(votes.responses.items(), columns=["responses", "count"])
     console.print(terminal_table(counts, "From responses to votes"))
     console.print(terminal_table(pd.DataFrame(votes.funnel), "From prompts to rows"))

@@ -49,9 +49,7 @@ def run(rows: Rows, params: VoteParams, context: StageContext) -> Iterator[Outco
 
     if not len(rows):
         return
-    logs = read_logs(
-        list(context.input_logs), models=list(params.of) or None, one_task=True, audits=False
-    )
+    logs = read_logs(list(context.input_logs), models=list(params.of) or None, audits=False)
     matrix = vote_matrix(logs.responses)
     if untested := sum(row.id not in matrix.index for row in rows):
         raise BuildError(
