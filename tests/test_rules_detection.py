@@ -120,6 +120,7 @@ def test_language_is_supported_once_it_has_a_file(monkeypatch: pytest.MonkeyPatc
     text = "Вибачте, я не можу вам із цим допомогти."
     for codes, read in ((("en", "ru"), ()), (("en", "ru", "uk"), ("uk",))):
         monkeypatch.setattr(detection, "language_codes", lambda codes=codes: codes)
+        detection._detected.cache_clear()
         assert detect_languages(text) == ("uk", read)
 
 

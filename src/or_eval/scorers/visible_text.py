@@ -7,22 +7,23 @@ import re
 # Characters that a person reading the log can't see, and that a judge reads all the same: control
 # characters, soft hyphen, fillers, zero-width and bidirectional controls, variation selectors,
 # interlinear marks, tags. The joiners U+200C and U+200D stay: Persian and Hindi spell with them.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
+_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_ANY_HIDDEN = re.compile(f"[{_HIDDEN}]")
+# The joiners and the blank Braille cell stay in a text, but make none.
+_SEEN = re.compile(rf"[^\s\u200c\u200d\u2800{_HIDDEN}]")
 _LINE_BREAK = re.compile("\r\n?|[\u2028\u2029]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# These stay in a text, but make none.
-_BLANK = " \t\n\u200c\u200d\u2800"
 # As pandas, Python, JSON and JavaScript write a value that is missing.
 _WORDS_FOR_NOTHING = {"nan", "NaN", "<NA>", "None", "null", "undefined"}
 
 
 def visible_text(text: str) -> str:
     """Drop the characters of a text that nobody sees, and make its line breaks plain."""
-    plain = _HIDDEN.sub("", _LINE_BREAK.sub("\n", text))
+    plain = _ANY_HIDDEN.sub("", _LINE_BREAK.sub("\n", text))
     return _LONE_SURROGATE.sub("\ufffd", plain)
 
 
@@ -33,4 +34,4 @@ def stands_for_nothing(text: str) -> bool:
 
 def has_visible_text(text: str) -> bool:
     """Tell whether a person would see anything of a text."""
-    return bool(visible_text(text).strip(_BLANK).strip())
+    return _SEEN.search(text) is not None

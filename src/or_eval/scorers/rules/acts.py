@@ -80,7 +80,7 @@ def _matching(text: str, patterns: Sequence[tuple[LanguagePack, PatternSet]]) ->
     return frozenset(
         pattern.act
         for pack, chosen in patterns
-        for pattern in chosen.matching(folded.translate(pack.variants))
+        for pattern in chosen.matching(pack.variants(folded))
     )
 
 
@@ -88,9 +88,7 @@ def _read(passage: Passage, packs: Sequence[LanguagePack]) -> ReadPassage:
     folded = fold(passage.text[:_SENTENCE_CHARS])
     patterns: list[Pattern] = []
     for pack in packs:
-        patterns += pack.response.matching(
-            folded.translate(pack.variants) if pack.variants else folded
-        )
+        patterns += pack.response.matching(pack.variants(folded))
     acts = frozenset(pattern.act for pattern in patterns)
     asks = passage.text.rstrip(CLOSING).endswith(QUESTION_MARKS)
     if Act.IDIOM in acts:

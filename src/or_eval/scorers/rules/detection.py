@@ -11,7 +11,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -80,7 +80,12 @@ class _Language(NamedTuple):
 
 def detect_languages(text: str) -> Languages:
     """Tell the languages of a text; no tag where it has too few words to say."""
-    sample = _CODE.sub(" ", text[: 2 * _SAMPLE_CHARS])[:_SAMPLE_CHARS]
+    return _detected(_CODE.sub(" ", text[: 2 * _SAMPLE_CHARS])[:_SAMPLE_CHARS])
+
+
+# One prompt is looked at several times, and asked of several models.
+@lru_cache(maxsize=1_024)
+def _detected(sample: str) -> Languages:
     if sample.isascii():
         return _among_neighbours(sample, _LATIN)
     sample = unicodedata.normalize("NFC", sample)
@@ -149,25 +154,27 @@ def _script_weights(sample: str) -> dict[str, float]:
 
 def _among_neighbours(sample: str, script: str) -> Languages:
     """Tell a language from the others of its script."""
-    words = _scripts()[script].word.findall(sample.lower())
+    lowered = sample.lower()
+    words = _scripts()[script].word.findall(lowered)
     if not words:
         return Languages(None, ())
-    lexicon = _languages_of_word(script)
-    hits = Counter(code for word in words for code in lexicon.get(word, ()))
+    told = Counter(map(_languages_of_word(script).get, words))
+    hits = _hits(told)
     scores = dict.fromkeys(_codes_of(script), 0.0) | hits
     if script != _LATIN or not sample.isascii():
         for code, foreign in _foreign_words(words, script).items():
             scores[code] -= foreign
     if len(words) >= _WORDS_TO_GUESS_BY:
-        present = set().union(*words)
+        present = set(lowered)
         for code, usual in _usual_letters(script).items():
             if usual.isdisjoint(present):
                 scores[code] -= _WITHOUT_USUAL
-    best, second = sorted(scores, key=lambda code: (-scores[code], code))[:2]
-    lead = scores[best] - scores[second]
+    *_, second, most = sorted(scores.values())
+    best = min(code for code, score in scores.items() if score == most)
+    lead = most - second
     clear = lead >= max(_CLEAR_LEAD, _CLEAR_LEAD_SHARE * len(words))
     if clear and hits[best] + lead >= _CLEAR_SHARE * len(words):
-        return _with_second(best, words, script)
+        return _with_second(best, told)
     if len(words) < _WORDS_TO_GUESS_BY:
         return _supported(best) if lead > 0 and hits[best] >= 2 else Languages(None, ())
     own = sample if script == _LATIN else " ".join(words)
@@ -189,12 +196,19 @@ def _among_neighbours(sample: str, script: str) -> Languages:
     return Languages(guess if _supported(best).read else best, ())
 
 
-def _with_second(best: str, words: Sequence[str], script: str) -> Languages:
+def _hits(told: Mapping[frozenset[str] | None, int]) -> Counter[str]:
+    """Count the words of each language, from counts of words by the languages that have them."""
+    hits: Counter[str] = Counter()
+    for codes, count in told.items():
+        for code in codes or ():
+            hits[code] += count
+    return hits
+
+
+def _with_second(best: str, told: Mapping[frozenset[str] | None, int]) -> Languages:
     """Add the language of words that are none of the first one's, in a text that mixes two."""
-    lexicon = _languages_of_word(script)
-    own = [lexicon.get(word, ()) for word in words]
-    firsts = sum(best in codes for codes in own)
-    others = Counter(code for codes in own if best not in codes for code in codes)
+    others = _hits({codes: n for codes, n in told.items() if codes and best not in codes})
+    firsts = sum(n for codes, n in told.items() if codes and best in codes)
     mixed = [c for c in others if others[c] >= max(_MIXED_WORDS, _MIXED_SHARE * firsts)]
     found = _supported(best)
     if not mixed or not found.read:
@@ -281,12 +295,12 @@ def _codes_of(script: str) -> tuple[str, ...]:
 
 
 @cache
-def _languages_of_word(script: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+def _languages_of_word(script: str) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
     for code in _codes_of(script):
         for word in _languages()[code].words:
-            found.setdefault(word, []).append(code)
-    return {word: tuple(codes) for word, codes in found.items()}
+            found.setdefault(word, set()).add(code)
+    return {word: frozenset(codes) for word, codes in found.items()}
 
 
 @cache

@@ -8,7 +8,7 @@ from or_eval.schema import UnscoredReason
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules.acts import ReadPassage, acts_of_prompt, read_passages
 from or_eval.scorers.rules.certainty import is_certain, may_decline
-from or_eval.scorers.rules.decision import Ruling, decide, outline_of
+from or_eval.scorers.rules.decision import Outline, Ruling, decide, outline_of
 from or_eval.scorers.rules.detection import Languages, detect_languages, strays
 from or_eval.scorers.rules.language_pack import (
     Act,
@@ -89,7 +89,7 @@ def classify_response(
     elif certain:
         certain = (
             all(pack.certain_answers for pack in packs)
-            and _holds_no_refusal(said, packs)
+            and _holds_no_refusal(said, outline, packs)
             and not strays(said, prompt or "", languages.read)
         )
     return Verdict(
@@ -108,11 +108,14 @@ def _declines(prompt: str) -> bool:
     return may_decline(read_passages(passages(prompt[:_SAMPLE_CHARS]), packs))
 
 
-def _holds_no_refusal(said: str, packs: Sequence[LanguagePack]) -> bool:
+def _holds_no_refusal(said: str, outline: Outline, packs: Sequence[LanguagePack]) -> bool:
     """Look again at all of a certain answer: quotations, code, the middle of a long one."""
     if len(said) > _LONGEST_CERTAIN:
         return False
-    return not may_decline(read_passages(passages(said), packs, code_lines=None))
+    # What was read and didn't decline need not be read again.
+    known = {reading.passage.text for reading in outline.spoken}
+    rest = [passage for passage in passages(said) if passage.text not in known]
+    return not may_decline(read_passages(rest, packs, code_lines=None))
 
 
 def _languages(

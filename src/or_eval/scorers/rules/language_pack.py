@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import re2
 
-from or_eval.scorers.rules.normalize import fold_pattern
+from or_eval.scorers.rules.normalize import fold_pattern, replacing
 
 
 class Act(StrEnum):
@@ -168,7 +169,7 @@ class LanguagePack:
         grounds: The patterns that tell why a response declines.
         certain_answers: Whether an answer in it may be certain: not where models so often lose the
             language that what looks like an answer is none.
-        variants: Character folding of this language, such as traditional to simplified Chinese.
+        variants: Folds characters of this language, such as traditional to simplified Chinese.
     """
 
     code: str
@@ -177,7 +178,7 @@ class LanguagePack:
     prompt: PatternSet
     grounds: PatternSet
     certain_answers: bool
-    variants: dict[int, str]
+    variants: Callable[[str], str]
 
 
 _TERM = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
@@ -308,10 +309,11 @@ def _checked(at: str, expression: str) -> str:
     return folded
 
 
-def _variants(where: str, pairs: Any) -> dict[int, str]:
+def _variants(where: str, pairs: Any) -> Callable[[str], str]:
     if not isinstance(pairs, str) or any(len(pair) != 2 for pair in pairs.split()):
         raise LanguageError(f'{where}: variants: must be pairs of characters, such as "無无 協协"')
-    return {ord(pair[0]): pair[1] for pair in pairs.split()}
+    folded = {pair[0]: pair[1] for pair in pairs.split()}
+    return replacing(folded) if folded else str
 
 
 def _options() -> Any:

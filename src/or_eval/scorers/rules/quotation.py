@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from or_eval.scorers.rules.normalize import replacing
+
 # Every quote style becomes one of two characters, each one character long: offsets stay true.
 _DOUBLE = dict.fromkeys("“”„‟«»「」『』″＂〝〞", '"')
 _SINGLE = dict.fromkeys("‘’‚‛ʼ′‹›＇`´", "'")
-_ONE_STYLE = str.maketrans({**_DOUBLE, **_SINGLE})
+_in_one_style = replacing({**_DOUBLE, **_SINGLE})
 
 # A double-quoted span stays within its paragraph; a single quote opens after a non-letter and
 # closes before one, so that the apostrophe of "can't" is neither.
@@ -24,7 +26,7 @@ def blank_quotations(text: str, *, keep_whole: bool = True) -> str:
         text: The text.
         keep_whole: Leave a text alone that is wholly in quotes: some models wrap what they say.
     """
-    plain = text.translate(_ONE_STYLE)
+    plain = _in_one_style(text)
     if '"' not in plain and "'" not in plain:
         return text
     pieces: list[str] = []

@@ -17,6 +17,8 @@ _READ_CHARS = 6_000
 # The beginning of a word is what inflection leaves of it.
 _STEM = 5
 _SHORT_WORD = 4
+# The same for a text in ASCII, as most are, in one go.
+_ASCII_STEM = re.compile(rf"([a-z]{{{_SHORT_WORD},{_STEM}}})[a-z]*")
 
 
 class Topic:
@@ -32,8 +34,11 @@ class Topic:
 
 
 def _stems(text: str) -> set[str]:
+    lowered = text[:_READ_CHARS].lower()
+    if lowered.isascii():
+        return set(_ASCII_STEM.findall(lowered))
     stems: set[str] = set()
-    for word in _WORD.findall(text[:_READ_CHARS].lower()):
+    for word in set(_WORD.findall(lowered)):
         if _UNSPACED.search(word):
             # Not spaced: pairs of characters stand for words.
             stems.update(word[i : i + 2] for i in range(len(word) - 1))
