@@ -230,7 +230,9 @@ def test_a_second_build_in_the_folder_is_told_who_is_there(builder: Builder) -> 
     builder.out.mkdir()
     with (
         locked(builder.out),
-        pytest.raises(BuildError, match=rf"another build works here \(process {os.getpid()} on"),
+        pytest.raises(
+            BuildError, match=rf"another process builds or pushes here \(process {os.getpid()} on"
+        ),
     ):
         builder.build().run()
     builder.build().run()
@@ -290,6 +292,31 @@ def command(builder: Builder) -> list[str]:
         sys.executable, str(runner), str(builder.path), "--out", str(builder.out),
         "--display", "none", "--model-role", role,
     ]  # fmt: skip
+
+
+def test_a_build_goes_on_when_nobody_reads_what_it_says(builder: Builder) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command(builder), stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert builder.prompts("louder")[-1] == "SHOUT: LETTER 1"
+
+
+def test_a_dry_run_tells_what_would_stop_the_build(builder: Builder, tmp_path: Path) -> None:
+    tested = tmp_path / "tested.yaml"
+    tested.write_text(RECIPE + "  - stage: test_refusal\n    models: []\n", "utf-8")
+    arguments = [*command(builder), "--dry-run"]
+    arguments[2] = str(tested)
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert "stage test_refusal: 'models' names no model to test" in done.stderr
+    assert done.returncode == 1
+    builder.out.mkdir()
+    (builder.out / "recipe.json").write_text('{"name": "numbers"}')
+    done = subprocess.run([*command(builder), "--dry-run"], capture_output=True, text=True)
+    assert "holds a build of numbers; give another folder" in done.stderr
+    assert done.returncode == 1
 
 
 def test_ctrl_c_is_told_in_one_line_and_resumed(tmp_path: Path) -> None:

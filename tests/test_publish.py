@@ -12,9 +12,10 @@ from datasets import get_dataset_config_names, load_dataset
 from or_eval.dataset_builders.engine.ports import Place, StageFacts
 from or_eval.dataset_builders.engine.rows import StoredRows, columns
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.publishing.card_text import cell, fenced, without_folders
+from or_eval.dataset_builders.publishing.card_text import cell, fenced
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 from or_eval.dataset_builders.publishing.key_like import key_like, secrets_of
+from or_eval.dataset_builders.publishing.local_paths import without_folders
 from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label
@@ -107,7 +108,7 @@ def test_the_header_is_what_the_hub_reads(card):
         "  file: seeds.csv",
         "````yaml",
         "## Warning",
-        "| test | 5 | written for this data set |  |  |",
+        "| test | 5 | written for this data set | that of this set |  |",
     ],
 )
 def test_the_card_says(card, line):
@@ -131,7 +132,7 @@ def test_sources_are_told_with_their_licences(tmp_path):
     publish(tmp_path, {"full": rows}, params={"licence": "mit", "sources": [base], "note": "*Small.*", "tags": ["trial"]})  # fmt: skip
     card = (tmp_path / "dataset" / "README.md").read_text()
     assert "| mine.csv | 1 | mine.csv | CC0 | https://example.org |" in card
-    assert "| odd | 1 |  | not stated |  |" in card
+    assert "| odd | 1 | odd | not stated |  |" in card
     (line,) = [line for line in card.splitlines() if line.startswith("| xstest | 1 |")]
     assert "CC-BY-4.0" in line
     assert "*Small.*" in card
@@ -300,3 +301,49 @@ def test_a_prompt_that_is_both_safe_and_toxic_stops_the_build(tmp_path):
     with pytest.raises(BuildError, match=r"1 prompts are safe in 'full' and toxic in 'other'"):
         publish(tmp_path, {"full": SAFE, "other": other})
     assert not (tmp_path / "dataset").exists()
+
+
+def test_rows_say_of_a_model_that_is_a_file_what_it_is_called_and_not_where_it_lay(tmp_path):
+    prompt = "Why does /var/log/syslog say that my child was killed?"
+    votes = {"gguf//home/jane/m.gguf": True, "gguf//srv/m.gguf": False, "openai/gpt-4o": True}
+    meta = {"writer": "gguf//home/jane/m.gguf", "votes": votes, "moderation": {"~/m.gguf": "none"}}
+    kept = {"sensitive_text": "/var/log/syslog say that my child was killed?"}
+    publish(tmp_path, {"full": [row(prompt, meta=meta | kept, source="/home/jane/seeds.csv")]})
+    (found,) = StoredRows(tmp_path / "dataset" / "full" / "train.parquet")
+    assert found.prompt == prompt
+    assert found.source == "seeds.csv"
+    assert found.meta == kept | {
+        "writer": "gguf/m.gguf",
+        "votes": {"gguf/m.gguf": True, "gguf/m.gguf (2)": False, "openai/gpt-4o": True},
+        "moderation": {"m.gguf": "none"},
+    }
+    assert "jane" not in (tmp_path / "dataset" / "README.md").read_text()
+
+
+def test_the_default_configuration_holds_safe_prompts(tmp_path):
+    publish(tmp_path, {"full": [], "toxic": TOXIC, "hard": SAFE})
+    card = (tmp_path / "dataset" / "README.md").read_text()
+    assert "| `hard` (default) | 3 |" in card
+    assert 'load_dataset("OWNER/NAME", "toxic", split' in card
+    assert 'load_dataset("OWNER/NAME", split' in card
+    header = yaml.safe_load(card.split("---\n")[1])
+    assert [c["config_name"] for c in header["configs"] if c.get("default")] == ["hard"]
+
+
+def test_toxic_prompts_alone_are_no_set_of_safe_ones(tmp_path):
+    with pytest.raises(BuildError, match="all 2 rows are toxic, and 'full' is empty"):
+        publish(tmp_path, {"full": [], "toxic": TOXIC})
+    assert not (tmp_path / "dataset").exists()
+    publish(tmp_path, {"toxic": TOXIC})  # where the recipe wants nothing else
+
+
+def test_what_a_build_named_like_a_public_set_wrote_is_not_taken_for_that_sets(tmp_path):
+    context = stage_context(tmp_path, recipe={"name": "lto"})
+    assert context.source == "lto-built"
+    publish(tmp_path, {"full": [row("Hi", source=context.source), row("Ho", source="lto")]},
+            recipe={"name": "lto"})  # fmt: skip
+    card = (tmp_path / "dataset" / "README.md").read_text()
+    assert "| lto-built | 1 | written for this data set | that of this set |  |" in card
+    (line,) = [line for line in card.splitlines() if line.startswith("| lto | 1 |")]
+    assert "Liu et al." in line
+    assert "| not stated |" in line

@@ -19,6 +19,7 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from commands import MODEL, loopback, run_inspect
 from hub_server import READER, TOKEN, Fault, HubServer, Repo
+from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 from or_eval.dataset_builders.publishing.push import check_name
@@ -430,6 +431,8 @@ def put(column: str, value: str | None) -> Callable[[pd.DataFrame], pd.DataFrame
         (put("meta", "[1]"), "row 2: meta is no JSON object"),
         (put("meta", "{"), "row 2: meta is no JSON object"),
         (put("prompt", "Use ghp_" + "a1" * 20), "row 2: holds a GitHub token; remove it"),
+        (put("meta", '{"votes": {"gguf//home/jane/m.gguf": true}}'), "row 2: tells where 'gguf/m.gguf' lay"),
+        (put("source", "/home/jane/seeds.csv"), "row 2: tells where 'seeds.csv' lay"),
         (put("source", "the-value-of-the-key"), "row 2: holds the value of THEIR_API_KEY"),
         (lambda frame: pd.concat([frame, frame[:1]]), "row 4: the same prompt as in row 1"),
         (lambda frame: pd.concat([frame, frame[:1].assign(language="fr")]), "row 4: the same prompt as in row 1"),
@@ -462,6 +465,7 @@ def test_wrong_rows_are_found(folder, change, says):
         ("hard-1/train", "../../x", "isn't in the folder"),
         ("split: train\n    path: hard", "split: test\n    path: hard", "configuration 'hard-1' isn't one Parquet file"),
         ("config_name: toxic", "config_name: full", "two have the same"),
+        ("## Use", "Made in /home/jane/sets", "README.md: names somebody's home folder"),
         ("## Use", "My key is sk-" + "a1" * 20, "README.md: holds an sk- key"),
     ],
 )  # fmt: skip
@@ -525,3 +529,47 @@ def test_a_folder_that_is_none(tmp_path, card, says):
 def test_a_name_that_is_none(name):
     with pytest.raises(BuildError, match="give it as OWNER/NAME"):
         check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("lto", "source 'lto' (2 rows) states no licence"),
+        ("unheard of", "source 'unheard of' (2 rows) states no licence"),
+        ("falsereject", "source 'falsereject' (2 rows) asks of such sets that nobody sells it (CC-BY-NC-4.0)"),
+        ("closed", "source 'closed' (2 rows) forbids changed copies (CC-BY-ND-4.0)"),
+    ],
+)  # fmt: skip
+def test_rows_that_may_not_be_passed_on_stop_a_push(hub, run, tmp_path, source, says):
+    rows = [*SAFE, row("Hi a", source=source), row("Hi b", source=source)]
+    base = {"name": "closed", "licence": "CC-BY-ND-4.0"}
+    publish(tmp_path, {"full": rows}, params={"licence": "cc-by-4.0", "sources": [base]})
+    assert says in run("push", tmp_path, "acme/prompts", "--yes").error
+    assert not hub.requests
+    stated = [{"name": source, "licence": "by permission"}]
+    publish(tmp_path, {"full": rows}, params={"licence": "cc-by-4.0", "sources": stated})
+    assert problems(read_dataset(tmp_path), []) == []
+
+
+def test_a_build_and_a_push_wait_for_each_other(hub, run, tmp_path):
+    publish(tmp_path)
+    (tmp_path / "recipe.json").write_text('{"name": "test"}')
+    (tmp_path / "funnel.json").write_text('[{"kind": "publish"}]')
+    for place in (tmp_path, tmp_path / "dataset"):
+        with locked(tmp_path):
+            error = run("push", place, "acme/prompts", "--yes").error
+        assert f"another process builds or pushes here (process {os.getpid()}" in error
+    assert not hub.requests
+    held = []
+
+    def try_to_build(request: str) -> None:
+        with (
+            pytest.raises(BuildError, match="another process builds or pushes here"),
+            locked(tmp_path),
+        ):
+            pass
+        held.append(request)
+
+    hub.before = try_to_build
+    assert run("push", tmp_path, "acme/prompts", "--yes").code == 0
+    assert held

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from or_eval.cli.broken_pipe import written_to_nobody_too
+
 if TYPE_CHECKING:
     from or_eval.dataset_builders.engine.dry_run import PlannedCalls, PlannedStage
     from or_eval.dataset_builders.engine.ports import StageFacts
@@ -126,16 +128,19 @@ def build(
     asking = Asking(model, roles, shared_cache, config, display=display)
     job = Build(loaded, out or Path(loaded.name), asking, limit, say=click.echo)
     if dry_run:
+        job.check_folder()
         _print_plan(planned(job, read_prices(model_cost_config) if model_cost_config else {}))
+        check_ready(job)
         return
     check_ready(job)
-    try:
-        facts = job.run(Selection(only, start))
-    except KeyboardInterrupt:
-        click.echo("Interrupted. What is done is kept: the same command goes on.", err=True)
-        raise SystemExit(_INTERRUPTED) from None
-    _print_funnel(facts)
-    click.echo(f"Build: {job.out}")
+    with written_to_nobody_too():
+        try:
+            facts = job.run(Selection(only, start))
+        except KeyboardInterrupt:
+            click.echo("Interrupted. What is done is kept: the same command goes on.", err=True)
+            raise SystemExit(_INTERRUPTED) from None
+        _print_funnel(facts)
+        click.echo(f"Build: {job.out}")
 
 
 def _batch(text: str) -> bool | int:

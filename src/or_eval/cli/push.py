@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,25 +42,30 @@ def push(
     Push to a private repository:
       or-eval push built acme/prompts --private
     """  # noqa: D301 (click's own mark for text that keeps its lines)
-    from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+    from or_eval.dataset_builders.engine.folder_lock import locked
+    from or_eval.dataset_builders.publishing.dataset_folder import build_of, read_dataset
     from or_eval.dataset_builders.publishing.push import check_name, load_back, look_at, signed_in
     from or_eval.dataset_builders.publishing.push import push as push_to
 
     check_name(repo)
-    dataset = read_dataset(folder)
     if dry_run:
+        dataset = read_dataset(folder)
         _show(dataset, repo, private=private, revision=revision)
         _check(dataset)
         return
-    _check(dataset)
-    signed_in()
-    target = look_at(dataset, repo, private=private, revision=revision)
-    if not target.private and not yes:
-        _confirm(dataset, repo)
-    pushed = push_to(dataset, target)
-    click.echo(f"Pushed: {pushed.url}")
-    load_back(dataset, repo, pushed.commit)
-    click.echo(f"Loaded back, and the same: {_sizes(dataset)}")
+    build = build_of(folder)
+    # A build would put other files there between the check and the push.
+    with nullcontext() if build is None else locked(build):
+        dataset = read_dataset(folder)
+        _check(dataset)
+        signed_in()
+        target = look_at(dataset, repo, private=private, revision=revision)
+        if not target.private and not yes:
+            _confirm(dataset, repo)
+        pushed = push_to(dataset, target)
+        click.echo(f"Pushed: {pushed.url}")
+        load_back(dataset, repo, pushed.commit)
+        click.echo(f"Loaded back, and the same: {_sizes(dataset)}")
 
 
 def _check(dataset: DatasetFolder) -> None:

@@ -1,4 +1,4 @@
-"""One build in a folder at a time."""
+"""One build or push in a folder at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from or_eval.dataset_builders.errors import BuildError
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder while a build runs; the system lets go of it when the process ends.
+    """Hold a build's folder; the system lets go of it when the process ends.
 
     Raises:
         BuildError: Another process holds it; the message says which.
@@ -25,8 +25,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise BuildError(
-            f"{folder}: another build works here ({_holder(holder)}); wait for it, or give "
-            "another --out"
+            f"{folder}: another process builds or pushes here ({_holder(holder)}); wait for it"
         ) from None
     try:
         holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", "utf-8")

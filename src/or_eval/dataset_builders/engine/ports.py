@@ -14,6 +14,7 @@ from or_eval.dataset_builders.engine.models import Binding, BoundModel, Sense, d
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
+from or_eval.sources import catalogue
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -227,6 +228,12 @@ class StageContext:
     row_tokens: int
     ask: Ask
     test: TestModel
+
+    @property
+    def source(self) -> str:
+        """The source of what a build writes: the recipe's name, where no public set has it."""
+        name = str(self.recipe["name"])
+        return f"{name}-built" if name in catalogue() else name
 
     def panel(self, role: str) -> tuple[BoundModel, ...]:
         """Give the models of a role that are all to be asked."""

@@ -151,26 +151,35 @@ class Build:
             if name is not None and name not in names:
                 raise BuildError(f"{option} {name}: no such stage (there are: {', '.join(names)})")
 
-    def _claim(self) -> None:
-        """Take a folder for this recipe; refuse one that holds something else."""
+    def check_folder(self) -> None:
+        """Make sure that a folder is this recipe's, or new.
+
+        Raises:
+            BuildError: It holds something else.
+        """
         copy = self.out / RECIPE_COPY
-        partial = copy.with_suffix(".partial")
         try:
             earlier = json.loads(copy.read_text("utf-8"))["name"]
         except FileNotFoundError:
-            ours = {".lock", ".lock-holder", partial.name}
-            if foreign := sorted({path.name for path in self.out.iterdir()} - ours):
+            ours = {".lock", ".lock-holder", _claimed(copy).name}
+            there = {path.name for path in self.out.iterdir()} if self.out.is_dir() else set()
+            if foreign := sorted(there - ours):
                 raise BuildError(
                     f"{self.out}: holds '{foreign[0]}', which is no build's; give a new folder"
                 ) from None
-            earlier = self.recipe.name
+            return
         except (ValueError, KeyError, TypeError):
             raise BuildError(f"{copy}: can't be read; give a new folder") from None
         if earlier != self.recipe.name:
             raise BuildError(f"{self.out}: holds a build of {earlier}; give another folder")
+
+    def _claim(self) -> None:
+        """Take a folder for this recipe."""
+        self.check_folder()
+        copy = self.out / RECIPE_COPY
         text = json.dumps(self.recipe.data, indent=2, ensure_ascii=False, default=str)
-        partial.write_text(text + "\n", "utf-8")
-        partial.replace(copy)
+        _claimed(copy).write_text(text + "\n", "utf-8")
+        _claimed(copy).replace(copy)
 
     def _reach_all(self, wanted: Selection, asker: Asker) -> None:
         for number, entry in enumerate(self.recipe.stages, start=1):
@@ -339,6 +348,10 @@ def _sentence(facts: StageFacts) -> str:
     if facts.subsets:
         said += f"; {', '.join(f'{name} {count}' for name, count in facts.subsets.items())}"
     return said
+
+
+def _claimed(copy: Path) -> Path:
+    return copy.with_suffix(".partial")
 
 
 def _disk_error(error: OSError, out: Path) -> BuildError:

@@ -12,8 +12,10 @@ import yaml
 from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.engine.ports import StageContext, StageFacts, StageParams
-from or_eval.dataset_builders.publishing.card_text import cell, fenced, table, without_folders
+from or_eval.dataset_builders.publishing.card_text import cell, fenced, table
 from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
+from or_eval.dataset_builders.publishing.licences import NOT_STATED, OWN
+from or_eval.dataset_builders.publishing.local_paths import without_folders
 from or_eval.schema import Label, PromptRecord, taxonomies
 from or_eval.sources import catalogue
 
@@ -44,6 +46,8 @@ TAG = "or-eval"
 """Tag by which a push knows a data set that an earlier one put there."""
 SENSITIVE_TAG = "not-for-all-audiences"
 WARNING = "## Warning"
+SOURCES = "or_eval_sources"
+"""Key of a card's header under which the licence of each source of its rows stands."""
 REPOSITORY = "OWNER/NAME"
 """Stands in a card for the repository, until a push knows its name."""
 _TAGS = (TAG, "over-refusal", "refusal", "safety", "red-teaming")
@@ -57,11 +61,13 @@ class BaseSet(StageParams):
         name: Its name, as in the column `source`.
         licence: Its licence.
         url: Its publisher's page.
+        title: What it is; its name by default.
     """
 
     name: str
     licence: str
     url: str = ""
+    title: str = ""
 
 
 class CardParams(StageParams):
@@ -113,36 +119,50 @@ def data_card(
     text = Template(
         (files("or_eval.dataset_builders.publishing") / "data_card.md").read_text("utf-8")
     )
+    sources = _described(rows.sources, params.sources, context.source)
     body = text.substitute(
         title=title,
         description=f"{description}\n\n" if description else "",
         configurations=_configurations(published, empty),
         note=_note(params.note.strip(), context.limit),
         toxic=_toxic(published),
-        load="\n".join(_load_line(name, number) for number, name in enumerate(published)),
-        inspect="\n".join(_inspect_line(name, number) for number, name in enumerate(published)),
+        load="\n".join(_load_line(name, name == _default(published)) for name in published),
+        inspect="\n".join(_inspect_line(name, name == _default(published)) for name in published),
         categories=_categories(published, context.taxonomy),
         funnel=_funnel(stages),
         models=_models(stages),
         prompts=_prompts(stages),
         recipe=fenced(_recipe(recipe), "yaml"),
         licence=params.licence,
-        sources=_sources(rows.sources, params.sources, str(recipe.get("name", ""))),
+        sources=_sources(rows.sources, sources),
     )
-    return f"---\n{_header(title, params, published, rows)}\n---\n\n{body}"
+    return f"---\n{_header(title, params, published, rows, sources)}\n---\n\n{body}"
 
 
-def _header(title: str, params: CardParams, published: Published, rows: Counts) -> str:
+def _default(published: Published) -> str:
+    """Give the configuration that is loaded where none is named: the first with safe prompts."""
+    safe = [name for name, part in published.items() if part.labels[Label.SAFE.value]]
+    return (safe or list(published))[0]
+
+
+def _header(
+    title: str,
+    params: CardParams,
+    published: Published,
+    rows: Counts,
+    sources: Sequence[BaseSet],
+) -> str:
     from huggingface_hub import DatasetCardData
 
     toxic = rows.labels[Label.TOXIC.value] > 0
+    default = _default(published)
     configs: list[dict[str, Any]] = [
         {
             "config_name": name,
-            **({"default": True} if number == 0 else {}),
+            **({"default": True} if name == default else {}),
             "data_files": [{"split": SPLIT, "path": data_file(name)}],
         }
-        for number, name in enumerate(published)
+        for name in published
     ]
     # The Hub knows languages, not mixtures or scripts.
     languages = {
@@ -151,6 +171,7 @@ def _header(title: str, params: CardParams, published: Published, rows: Counts) 
         for tag in language.split("+")
         if tag != "und"
     }
+    licences: Any = {SOURCES: {source.name: source.licence for source in sources}}
     data = DatasetCardData(
         language=sorted(languages),
         license=params.licence.lower(),
@@ -161,6 +182,7 @@ def _header(title: str, params: CardParams, published: Published, rows: Counts) 
         pretty_name=title,
         tags=list(dict.fromkeys([*_TAGS, *([SENSITIVE_TAG] if toxic else []), *params.tags])),
         configs=configs,
+        **licences,
     )
     return str(data.to_yaml(line_break="\n"))
 
@@ -168,12 +190,12 @@ def _header(title: str, params: CardParams, published: Published, rows: Counts) 
 def _configurations(published: Published, empty: Sequence[str]) -> str:
     rows = [
         (
-            f"`{name}`" + (" (default)" if number == 0 else ""),
+            f"`{name}`" + (" (default)" if name == _default(published) else ""),
             part.rows,
             _counts(part.labels),
             _counts(part.languages),
         )
-        for number, (name, part) in enumerate(published.items())
+        for name, part in published.items()
     ]
     text = table(("configuration", "prompts", "labels", "languages"), rows)
     if empty:
@@ -199,13 +221,13 @@ def _toxic(published: Published) -> str:
     )
 
 
-def _load_line(name: str, number: int) -> str:
-    configuration = "" if number == 0 else f', "{name}"'
+def _load_line(name: str, default: bool) -> str:
+    configuration = "" if default else f', "{name}"'
     return f'prompts = load_dataset("{REPOSITORY}"{configuration}, split="{SPLIT}")'
 
 
-def _inspect_line(name: str, number: int) -> str:
-    place = REPOSITORY if number == 0 else f"{REPOSITORY}:{name}"
+def _inspect_line(name: str, default: bool) -> str:
+    place = REPOSITORY if default else f"{REPOSITORY}:{name}"
     return f"inspect eval or_eval/prompts -T data={place} --model PROVIDER/MODEL"
 
 
@@ -270,21 +292,33 @@ def _recipe(recipe: Mapping[str, Any]) -> str:
     ).rstrip()
 
 
-def _sources(counts: Counter[str], base_sets: Sequence[BaseSet], recipe: str) -> str:
-    told = {base.name: (base.name, base.licence, base.url) for base in base_sets}
-    lines = []
-    names = [*(name for name, _ in _most_first(counts)), *told]
-    for name in dict.fromkeys(names):
-        entry = catalogue().get(name)
-        if name in told:
-            title, licence, url = told[name]
-        elif entry is not None:
-            title, licence, url = entry.citation, entry.licence, entry.url or ""
-        elif name == recipe:
-            title, licence, url = "written for this data set", "", ""
-        else:
-            title, licence, url = "", "not stated", ""
-        lines.append((cell(name), counts[name] or "", cell(title), cell(licence), cell(url)))
+def _described(counts: Counter[str], base_sets: Sequence[BaseSet], own: str) -> list[BaseSet]:
+    """Say of every source of the rows what it is, those with the most rows first."""
+    known = {base.name: base for base in base_sets}
+    names = dict.fromkeys([*(name for name, _ in _most_first(counts)), *known])
+    return [known.get(name) or _from_catalogue(name, own) for name in names]
+
+
+def _from_catalogue(name: str, own: str) -> BaseSet:
+    if name == own:
+        return BaseSet(name=name, licence=OWN, title="written for this data set")
+    entry = catalogue().get(name)
+    if entry is None:
+        return BaseSet(name=name, licence=NOT_STATED)
+    return BaseSet(name=name, licence=entry.licence, url=entry.url or "", title=entry.citation)
+
+
+def _sources(counts: Counter[str], sources: Sequence[BaseSet]) -> str:
+    lines = [
+        (
+            cell(source.name),
+            counts[source.name] or "",
+            cell(source.title or source.name),
+            cell(source.licence),
+            cell(source.url),
+        )
+        for source in sources
+    ]
     return table(("source", "prompts", "what it is", "licence", "page"), lines)
 
 

@@ -142,6 +142,13 @@ def read_dataset(folder: Path) -> DatasetFolder:
     return DatasetFolder(path, card, header, configurations_of(header), listed)
 
 
+def build_of(folder: Path) -> Path | None:
+    """Give the folder of the build that a data set lies in; None where it lies in none."""
+    around = folder.resolve()
+    found = (place for place in (around, around.parent) if (place / RECIPE_COPY).is_file())
+    return next(found, None)
+
+
 def _published_last(build: Path) -> bool:
     """Whether a build's last run got as far as publishing; a run begins by removing its funnel."""
     try:

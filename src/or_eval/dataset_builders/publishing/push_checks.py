@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from or_eval.dataset_builders.engine.rows import columns
-from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, TAG
+from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SOURCES, TAG
 from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder
 from or_eval.dataset_builders.publishing.key_like import key_like
+from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_problem
+from or_eval.dataset_builders.publishing.local_paths import (
+    local_path,
+    names_a_home,
+    without_folders,
+)
 from or_eval.schema import Label, prompt_id
+from or_eval.sources import catalogue
 from or_eval.sources.errors import shown
 
 if TYPE_CHECKING:
@@ -36,6 +45,7 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
     found = [*_card_problems(folder), *_file_problems(folder)]
     found += _leaks_of_other_files(folder, secrets)
     labels: dict[str, tuple[str, str]] = {}
+    sources: Counter[str] = Counter()
     for name, path in folder.configurations.items():
         if path is None or path not in folder.files or (folder.path / path).is_symlink():
             continue  # told above
@@ -50,7 +60,9 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
             told.append(wrong)
         else:
             told += [*_row_problems(rows), *_first(_contradictions(name, rows, labels))]
+            sources.update(str(row["source"]) for row in rows)
         found += [f"{path}: {problem}" for problem in told]
+    found += _licence_problems(folder, sources)
     toxic = any(label == Label.TOXIC.value for label, _ in labels.values())
     if toxic and SENSITIVE_TAG not in _tags(folder):
         found.append(f"{CARD}: toxic prompts are in the set, but the tag {SENSITIVE_TAG} is not")
@@ -65,6 +77,19 @@ def _card_problems(folder: DatasetFolder) -> Iterator[str]:
         yield f"{CARD}: the header lacks the tag {TAG}, by which a later push knows the set"
     if not _WARNING.search(folder.card):
         yield f"{CARD}: has no heading 'Warning' that says what its prompts are"
+
+
+def _licence_problems(folder: DatasetFolder, sources: Counter[str]) -> Iterator[str]:
+    stated = folder.header.get(SOURCES)
+    stated = stated if isinstance(stated, dict) else {}
+    for name, count in sorted(sources.items()):
+        entry = catalogue().get(name)
+        licence = stated.get(name) or (NOT_STATED if entry is None else entry.licence)
+        if said := licence_problem(str(licence), str(folder.header.get("license"))):
+            yield (
+                f"source {shown(name)} ({count} rows) {said}; leave its rows out, or say under "
+                "'sources' of the stage publish by which licence you have them"
+            )
 
 
 def _tags(folder: DatasetFolder) -> list[str]:
@@ -95,8 +120,11 @@ def _leaks_of_other_files(folder: DatasetFolder, secrets: Secrets) -> Iterator[s
         file = folder.path / path
         if path in folder.configurations.values() or file.is_symlink():
             continue
-        if what := key_like(file.read_bytes().decode("utf-8", "replace"), secrets):
+        text = file.read_bytes().decode("utf-8", "replace")
+        if what := key_like(text, secrets):
             yield f"{path}: holds {what}; remove it"
+        if names_a_home(text):
+            yield f"{path}: names somebody's home folder; remove it"
 
 
 def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
@@ -106,6 +134,17 @@ def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
     for number, row in enumerate(rows, start=1):
         if what := key_like("\n".join(map(str, row.values())), secrets):
             yield f"row {number}: holds {what}; remove it"
+        if path := local_path(_facts(row), str(row.get("prompt"))):
+            file = without_folders(path)
+            yield f"row {number}: tells where {shown(file)} lay on a machine; leave that out"
+
+
+def _facts(row: dict[str, Any]) -> list[Any]:
+    """Give what a row holds beside its prompt, with what its ``meta`` holds."""
+    meta = row.get("meta")
+    with suppress(ValueError, TypeError):
+        meta = json.loads(meta)  # type: ignore[arg-type]
+    return [meta, *(row.get(name) for name in ("source", "method", "category"))]
 
 
 def _schema_problem(schema: pa.Schema) -> str | None:

@@ -32,6 +32,7 @@ from or_eval.dataset_builders.publishing.dataset_folder import (
     data_file,
 )
 from or_eval.dataset_builders.publishing.key_like import key_like
+from or_eval.dataset_builders.publishing.local_paths import published as public
 from or_eval.schema import Label
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -61,13 +62,14 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
             for row in part:
                 if seen[row.id] & (_KEY | bit):
                     continue
+                shown = public(row)
                 if not seen[row.id] & _PUBLISHED:
-                    everything.add(row)
-                    yield Kept(row)
+                    everything.add(shown)
+                    yield Kept(shown)
                 seen[row.id] |= _PUBLISHED | bit
-                counts[name].add(row)
-                writer.add(name, row)
-                yield Chosen(name, row)
+                counts[name].add(shown)
+                writer.add(name, shown)
+                yield Chosen(name, shown)
         for row in Joined(rows, *subsets.values()):
             if not seen[row.id] & _PUBLISHED:
                 reason = "key-like string" if seen[row.id] & _KEY else "in no subset"
@@ -75,6 +77,10 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
                 yield Dropped(row, reason)
         if not everything.rows:
             raise BuildError(_nothing(len(rows), writer.place))
+        first = next(iter(subsets))
+        if everything.labels.keys() == {Label.TOXIC.value} and not counts[first].rows:
+            told = f"all {everything.rows} rows are toxic, and '{first}' is empty"
+            raise BuildError(f"nothing is published as good: {told}{_earlier(writer.place)}")
         published = {name: part for name, part in counts.items() if part.rows}
         empty = [name for name in subsets if name not in published]
         itself = StageFacts(
@@ -141,8 +147,13 @@ def _has(rows: Rows, id: str, label: Label) -> bool:
 
 def _nothing(rows: int, place: Path) -> str:
     told = "no row was left by the earlier stages" if rows == 0 else f"none of {rows} rows is left"
-    earlier = f"; {place} is still that of an earlier build" if place.exists() else ""
-    return f"nothing is published as good: {told} (the funnel tells what was dropped){earlier}"
+    return (
+        f"nothing is published as good: {told} (the funnel tells what was dropped){_earlier(place)}"
+    )
+
+
+def _earlier(place: Path) -> str:
+    return f"; {place} is still that of an earlier build" if place.exists() else ""
 
 
 def _facts(name: str, counts: Counts, folder: Path) -> dict[str, Any]:

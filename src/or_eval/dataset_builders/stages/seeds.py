@@ -173,7 +173,7 @@ def _written(
 ) -> Iterator[Outcome]:
     shares = _shares([params.per_category or 0] * len(categories), context.limit)
     wanted = {key: share for key, share in zip(categories, shares, strict=True) if share}
-    harvest = _Harvest(wanted, str(context.recipe["name"]), context.language)
+    harvest = _Harvest(wanted, context.source, context.language)
 
     def ask(number: int, short: dict[str, int]) -> dict[str, int]:
         # A category that dried up has no more to give.

@@ -1,0 +1,41 @@
+"""A command that goes on when nobody reads what it prints, as in ``or-eval build … | head``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import IO, Any
+
+
+class _Output:
+    """A stream that takes what is written to it, whether it can be passed on or not."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._broken = False
+
+    def write(self, text: str) -> int:
+        self._try(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._try(self._stream.flush)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _try(self, act: Any) -> None:
+        if self._broken:
+            return
+        try:
+            act()
+        except BrokenPipeError:
+            self._broken = True
+
+
+@contextmanager
+def written_to_nobody_too() -> Iterator[None]:
+    """Let a block print even where the reader at the other end of the pipe has left."""
+    with redirect_stdout(_Output(sys.stdout)):
+        yield
