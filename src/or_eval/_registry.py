@@ -1,5 +1,7 @@
 """What Inspect loads through the entry point: tasks, solvers, scorers, metrics, model providers."""
 
+import sys
+
 from or_eval.models.classifier import classifier
 from or_eval.models.gguf import gguf
 from or_eval.models.replay import replay_provider
@@ -25,6 +27,10 @@ from or_eval.tasks import (
     starter,
     xstest,
 )
+
+# Only Scout looks for scanners, and it takes seconds to import: nobody else waits for it.
+if "inspect_scout" in sys.modules:
+    import or_eval.scanners  # noqa: F401
 
 __all__ = [
     "classifier",

@@ -1,0 +1,165 @@
+"""The scanner ``or_eval/refusal`` for Inspect Scout: where in a transcript did the model refuse?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import Model
+from inspect_scout import Reference, Result, Scanner, Transcript, scanner
+
+from or_eval.scanners.turns import Said, acting, handed_in, said, texts_in
+from or_eval.schema import ResponseClass, UnscoredReason
+from or_eval.scorers.choosing_stages import Fusion, asks_judge, checked_fusion
+from or_eval.scorers.fusion import Stages
+from or_eval.scorers.judge import GRADER_ROLE, bundled_guards, graders, judge_response
+from or_eval.scorers.provider import ProviderVerdict, read_output, read_text
+from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.rules import classify_response
+from or_eval.scorers.score_record import as_score
+from or_eval.scorers.verdict import Verdict
+from or_eval.scorers.visible_text import has_visible_text
+
+UNSCORED = "unscored"
+"""The value for a message that nobody could settle: none that could pass for "no refusal"."""
+
+
+class RefusalKind(StrEnum):
+    """What the model did besides refusing, as the label of a result."""
+
+    REFUSED = "refused"
+    """It said no, or deflected."""
+
+    TOOL_USE = "refused_tool_use"
+    """It could have called tools, and refused instead."""
+
+    AFTER_ACTING = "refused_after_acting"
+    """It had called tools for this request before it refused."""
+
+    ACTED = "acted_after_refusing"
+    """It refused in words, and called tools for this request in the same message or later."""
+
+
+@scanner(messages="all", events=["model"], metadata=False)
+def refusal(fusion: str = "cascade") -> Scanner[Transcript]:
+    """Find each refusal of a transcript, the message it is in, and what the model did besides.
+
+    Every message of the model is read beside the request it belongs to: what the provider says of
+    it, its words, the answer it hands in, and the texts it calls tools with. A message that calls
+    tools refuses only by its words: that it doesn't answer is no evasion.
+
+    Args:
+        fusion: As for the scorer: ``cascade`` (the ``grader`` role, where one is bound, is asked
+            where the rules are uncertain), ``rules``, ``judge`` or ``both``.
+
+    Returns:
+        A scanner that gives a result for each refusal (value True, answer its class, label its
+        :class:`RefusalKind`), one for each message that nobody could settle (value ``unscored``),
+        and one with the value False for a transcript that has neither.
+
+    Raises:
+        PrerequisiteError: ``fusion`` has no valid value.
+    """
+    mode = checked_fusion(fusion)
+
+    async def scan(transcript: Transcript) -> list[Result]:
+        messages = list(said(transcript.messages, transcript.events))
+        found: list[Result | None] = []
+        for item in messages:
+            found += [await _read_words(item, mode), *_read_arguments(item)]
+        results = [result for result in found if result is not None]
+        none_found = f"No refusal in {len(messages)} messages of the model."
+        return results or [Result(value=False, explanation=none_found)]
+
+    return scan
+
+
+async def _read_words(item: Said, mode: Fusion) -> Result | None:
+    """Read what a message says; None where it is no refusal."""
+    text = "\n\n".join(filter(has_visible_text, [item.message.text, handed_in(item.message)]))
+    spoken = blank_reasoning(text).text.strip()
+    provider = _provider_word(item, spoken)
+    acts = bool(acting(item.message))
+    rules = classify_response(text, prompt=item.request or None) if spoken else None
+    if acts and provider.label is None and (rules is None or not _declines(rules)):
+        return None
+    judge = None
+    if not provider.decides and (judges := _judges(mode)) and asks_judge(mode, rules):
+        judge = await judge_response(item.request, spoken, judges, bundled_guards())
+    language = rules.language if rules else None
+    if mode is Fusion.JUDGE:
+        rules = None
+    return _result(item, Stages(provider, rules, judge, language=language))
+
+
+def _read_arguments(item: Said) -> Iterator[Result | None]:
+    """Find refusals among the texts that a message calls tools with.
+
+    Only those that the rules are certain of: an argument is the tool's business, and may well be
+    a text about refusing.
+    """
+    for call in acting(item.message):
+        for name, text in texts_in(call).items():
+            rules = classify_response(text, prompt=item.request or None)
+            if rules.certain and _declines(rules):
+                stages = Stages(ProviderVerdict(), rules, language=rules.language)
+                yield _result(item, stages, place=f"{call.function}({name})")
+
+
+def _provider_word(item: Said, spoken: str) -> ProviderVerdict:
+    word = read_output(item.call.output) if item.call else read_text(spoken)
+    # An answer may be handed in through a tool, which is no text of the output.
+    silent = word.unscored_because in (UnscoredReason.NO_RESPONSE, UnscoredReason.TOOL_CALL)
+    return ProviderVerdict() if silent and has_visible_text(spoken) else word
+
+
+def _judges(mode: Fusion) -> list[Model]:
+    """Give the judges of this scan.
+
+    Raises:
+        PrerequisiteError: The mode needs one, and no model is bound to the role.
+    """
+    judges = [] if mode is Fusion.RULES else graders()
+    if not judges and mode in (Fusion.JUDGE, Fusion.BOTH):
+        raise PrerequisiteError(
+            f"refusal: fusion={mode} needs a judge, and no model is bound to the role "
+            f"'{GRADER_ROLE}'; bind one with --model-role {GRADER_ROLE}=PROVIDER/MODEL"
+        )
+    return judges
+
+
+def _declines(verdict: Verdict) -> bool:
+    return verdict.label in (ResponseClass.DIRECT_REFUSAL, ResponseClass.PARTIAL_REFUSAL)
+
+
+def _result(item: Said, stages: Stages, place: str = "text") -> Result | None:
+    """Make the result of a message; None where it is an answer."""
+    score = as_score(stages)
+    if score.value == 0.0:
+        return None
+    refused = score.answer is not None
+    cite = f"[M{item.number}]"
+    return Result(
+        value=True if refused else UNSCORED,
+        answer=score.answer,
+        label=_kind(item).value if refused else None,
+        explanation=f"{cite} {score.explanation}",
+        metadata={
+            **(score.metadata or {}),
+            "message": item.number,
+            "place": place,
+            "tools_offered": item.tools_offered,
+            "acted_before": item.acted_before,
+            "acts_afterwards": item.acts_afterwards,
+        },
+        references=[Reference(type="message", cite=cite, id=item.message.id or "")],
+    )
+
+
+def _kind(item: Said) -> RefusalKind:
+    if item.acts_afterwards:
+        return RefusalKind.ACTED
+    if item.acted_before:
+        return RefusalKind.AFTER_ACTING
+    return RefusalKind.TOOL_USE if item.tools_offered else RefusalKind.REFUSED
