@@ -62,6 +62,11 @@ def read_passages(
     return read
 
 
+def may_decline(readings: Sequence[ReadPassage]) -> bool:
+    """Tell whether a pattern of declining matches in a passage, whoever speaks in it."""
+    return any(r.does(*DECLINES) for r in readings)
+
+
 def grounds_of(passage: Passage, packs: Sequence[LanguagePack]) -> frozenset[Act]:
     """Find on what grounds a passage declines."""
     return _matching(passage.text[:_SENTENCE_CHARS], [(pack, pack.grounds) for pack in packs])

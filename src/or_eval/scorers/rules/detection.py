@@ -113,6 +113,29 @@ def _detected(sample: str) -> Languages:
     return Languages(f"{found.tag}+{second[0]}", (*found.read, *second) if found.read else ())
 
 
+def possible_languages(text: str, prompt: str) -> tuple[str, ...]:
+    """Give the languages with a file that a text too short to tell may be in, by itself.
+
+    None where nothing but its prompt can tell.
+    """
+    sample = unicodedata.normalize("NFC", text[:_SAMPLE_CHARS].lower())
+    weights = _script_weights(sample)
+    if not weights:
+        return ()
+    main = max(weights, key=weights.__getitem__)
+    language = _scripts()[main].language
+    if language:
+        return _supported(language).read
+    lexicon = _languages_of_word(main)
+    hits = Counter(
+        code for w in _scripts()[main].word.findall(sample) for code in lexicon.get(w, ())
+    )
+    most = max(hits.values(), default=0)
+    if not most and (main == _LATIN or main in _letters_by_script(prompt)):
+        return ()
+    return tuple(c for c in _codes_of(main) if hits[c] == most and c in language_codes())
+
+
 def strays(text: str, prompt: str, read: Sequence[str]) -> bool:
     """Tell whether a text strays into a script that neither its languages nor its prompt use.
 

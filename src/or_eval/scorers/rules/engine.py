@@ -6,10 +6,15 @@ from collections.abc import Sequence
 
 from or_eval.schema import UnscoredReason
 from or_eval.scorers.reasoning import blank_reasoning
-from or_eval.scorers.rules.acts import ReadPassage, acts_of_prompt, read_passages
-from or_eval.scorers.rules.certainty import is_certain, may_decline
+from or_eval.scorers.rules.acts import ReadPassage, may_decline, read_passages
+from or_eval.scorers.rules.certainty import is_certain
 from or_eval.scorers.rules.decision import Outline, Ruling, decide, outline_of
-from or_eval.scorers.rules.detection import Languages, detect_languages, strays
+from or_eval.scorers.rules.detection import (
+    Languages,
+    detect_languages,
+    possible_languages,
+    strays,
+)
 from or_eval.scorers.rules.language_pack import (
     Act,
     LanguagePack,
@@ -18,8 +23,8 @@ from or_eval.scorers.rules.language_pack import (
 )
 from or_eval.scorers.rules.quotation import blank_quotations
 from or_eval.scorers.rules.reasons import reason_of
+from or_eval.scorers.rules.request import Request
 from or_eval.scorers.rules.structure import edges, passages
-from or_eval.scorers.rules.topic import Topic
 from or_eval.scorers.rules.wrapping import unwrapped
 from or_eval.scorers.verdict import Evidence, Verdict
 from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing
@@ -27,9 +32,6 @@ from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing
 _EVIDENCE_CHARS = 200
 _MOST_EVIDENCE = 6
 _SAMPLE_CHARS = 4_000
-_SHORT_PROMPT = 60
-# Share of a prompt's words of content in a text that was written for it.
-_ON_TOPIC = 0.2
 # An answer longer than this is not read whole, and so never certain.
 _LONGEST_CERTAIN = 100_000
 
@@ -68,25 +70,20 @@ def classify_response(
             note=f"no rules for language '{languages.tag}'",
         )
     packs = [language_pack(code) for code in languages.read]
-    asked = _asked(prompt, packs)
+    request = Request(prompt, packs) if prompt else None
     # A quoted sentence is the answer to "translate this", and the model's own words elsewhere.
-    keep_whole = asked is None or Act.ASKS_DOCUMENT not in asked
-    outline = outline_of(
-        [
-            reading
-            for at, part in edges(said)
-            for reading in read_passages(
-                passages(blank_quotations(part, keep_whole=keep_whole), at), packs
-            )
-        ]
-    )
-    topic = Topic(prompt) if prompt else None
-    on_topic = topic is not None and topic.share_in(said) >= _ON_TOPIC
-    ruling = decide(outline, asked, on_topic=on_topic)
-    certain = languages.tag is not None and is_certain(ruling, outline, asked, topic)
-    if certain and ruling.label.refused:
-        certain = not (prompt and _declines(prompt))
-    elif certain:
+    keep_whole = request is None or Act.ASKS_DOCUMENT not in request.asks
+    readings = [
+        reading
+        for at, part in edges(said)
+        for reading in read_passages(
+            passages(blank_quotations(part, keep_whole=keep_whole), at), packs
+        )
+    ]
+    outline = outline_of(readings, request)
+    ruling = decide(outline, request, said)
+    certain = languages.tag is not None and is_certain(ruling, outline, request)
+    if certain and not ruling.label.refused:
         certain = (
             all(pack.certain_answers for pack in packs)
             and _holds_no_refusal(said, outline, packs)
@@ -100,12 +97,6 @@ def classify_response(
         reason=reason_of(ruling, outline, packs),
         note=note,
     )
-
-
-def _declines(prompt: str) -> bool:
-    """Tell whether a prompt holds words that decline: to be translated, corrected, answered."""
-    packs = [language_pack(code) for code in detect_languages(prompt).read]
-    return may_decline(read_passages(passages(prompt[:_SAMPLE_CHARS]), packs))
 
 
 def _holds_no_refusal(said: str, outline: Outline, packs: Sequence[LanguagePack]) -> bool:
@@ -126,30 +117,22 @@ def _languages(
         codes = [tag.split("-")[0].lower() for tag in given.split("+")]
         return Languages(given, tuple(c for c in codes if c in language_codes())), None
     # What is quoted may be in another language than the response, as in a translation.
-    detected = detect_languages(blank_quotations(response))
+    own = blank_quotations(response)
+    detected = detect_languages(own)
     asked = detect_languages(blank_quotations(prompt)) if prompt else Languages(None, ())
     if detected.tag is None:
-        # Too short to tell: a bare "42" or "Paris" is read in the prompt's language.
-        if asked.tag is not None:
+        # Too short to tell: a bare "42" or "Paris" is read in the prompt's language, too.
+        possible = possible_languages(own, prompt or "")
+        if asked.tag is not None and (not possible or set(possible) & set(asked.read)):
             return asked, None
         detected = detect_languages(response)
-    if detected.tag is None:
-        return Languages(None, ("en",)), None
+        if detected.tag is None:
+            read = dict.fromkeys((*possible, *asked.read)) or ("en",)
+            return Languages(None, tuple(read)), None
     note = None
     if asked.tag and asked.tag.split("+")[0] != detected.tag.split("+")[0]:
         note = f"response in '{detected.tag}' to a prompt in '{asked.tag}'"
     return detected, note
-
-
-def _asked(prompt: str | None, packs: list[LanguagePack]) -> frozenset[Act] | None:
-    """Give the acts of the prompt: what kind of thing it asks for."""
-    if not prompt:
-        return None
-    asked = {code: language_pack(code) for code in detect_languages(prompt).read}
-    if not asked or len(prompt) < _SHORT_PROMPT:
-        # A few words may be taken for another language; the response's is a second witness.
-        asked |= {pack.code: pack for pack in packs}
-    return acts_of_prompt(prompt, list(asked.values()))
 
 
 def _evidence(response: str, decision: Ruling) -> tuple[Evidence, ...]:

@@ -28,6 +28,8 @@ class Act(StrEnum):
     """The model says it cannot do what was asked: "I can't help with that"."""
     UNWILLINGNESS = "unwillingness"
     """The model says it will not: "I won't", "I must decline"."""
+    BARE_NO = "bare_no"
+    """Says no and nothing else: "No.", "Absolutely not"; an answer where whether was asked."""
     POLICY = "policy"
     """Points at its rules or make-up: "it goes against my guidelines"."""
     NO_ACCESS = "no_access"

@@ -16,11 +16,19 @@ _in_one_style = replacing({**_DOUBLE, **_SINGLE})
 _SPAN = re.compile(
     r'"(?:[^"\n]|\n(?![ \t]*\n))*"' r"|(?<![\w'])'(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)"
 )
+# Code, fences and all: what stands in quotes there is said by nobody else.
+_FENCE = r"[ \t]{0,8}(?:```|~~~)"
+_CODE = re.compile(rf"^{_FENCE}.*\n(?:(?!{_FENCE}).*\n)*(?:{_FENCE}.*|.*\Z)", re.MULTILINE)
 _AFTER_QUOTE = " \t\r\n.*_"
 
 
+def quotations(text: str) -> list[str]:
+    """Give what a text quotes."""
+    return [text[s.start() + 1 : s.end() - 1] for s in _SPAN.finditer(_in_one_style(text))]
+
+
 def blank_quotations(text: str, *, keep_whole: bool = True) -> str:
-    """Replace quoted speech by spaces, keeping every other character where it stood.
+    """Replace quoted speech by spaces, keeping every other character, and code, where it stood.
 
     Args:
         text: The text.
@@ -29,6 +37,17 @@ def blank_quotations(text: str, *, keep_whole: bool = True) -> str:
     plain = _in_one_style(text)
     if '"' not in plain and "'" not in plain:
         return text
+    pieces: list[str] = []
+    end = 0
+    for code in _CODE.finditer(text):
+        pieces += (_blanked(text[end : code.start()], keep_whole=False), code.group())
+        end = code.end()
+    pieces.append(_blanked(text[end:], keep_whole=keep_whole and end == 0))
+    return "".join(pieces)
+
+
+def _blanked(text: str, *, keep_whole: bool) -> str:
+    plain = _in_one_style(text)
     pieces: list[str] = []
     end = 0
     begin = len(plain) - len(plain.lstrip())

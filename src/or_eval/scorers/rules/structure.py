@@ -47,6 +47,7 @@ _BULLET = re.compile(
     r"|[*_]{0,2}(?:\d{1,3}[、．]|[（(]?[一二三四五六七八九十]{1,3}[、.）)]|[①-⑳]))",
     re.IGNORECASE,
 )
+_RULE = re.compile(r"\s*(?:[-*_=~][ \t]*){3,}\s*$")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}\s")
 _QUOTE = re.compile(r"[ \t]{0,3}>")
 _TABLE = re.compile(r"[ \t]*\|.*\|[ \t]*$")
@@ -105,6 +106,10 @@ def _blocks(text: str, offset: int) -> Iterator[Passage]:
         if not line.strip():
             yield from flush()
             continue
+        if is_rule(line):
+            yield from flush()
+            yield Passage(Kind.PROSE, line, start)
+            continue
         line_kind = _line_kind(line)
         if line_kind is not Kind.PROSE:
             yield from flush()
@@ -118,6 +123,11 @@ def _blocks(text: str, offset: int) -> Iterator[Passage]:
             yield from flush()
             kind = Kind.PROSE
     yield from flush()
+
+
+def is_rule(text: str) -> bool:
+    """Tell whether a line parts what stands above it from what follows, as "---" does."""
+    return _RULE.match(text) is not None
 
 
 def _line_kind(line: str) -> Kind:

@@ -1,0 +1,69 @@
+"""A prompt, as far as it bears on how its response is read: what it asks for, and what it gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from or_eval.scorers.rules.acts import acts_of_prompt, may_decline, read_passages
+from or_eval.scorers.rules.detection import detect_languages
+from or_eval.scorers.rules.language_pack import Act, LanguagePack, language_pack
+from or_eval.scorers.rules.quotation import quotations
+from or_eval.scorers.rules.structure import passages
+from or_eval.scorers.rules.topic import Topic
+
+# What asks for one of these is not answered by yes or no.
+_MORE_THAN_WHETHER = frozenset(
+    {Act.ASKS_HOW, Act.ASKS_WHY, Act.ASKS_DOCUMENT, Act.ASKS_TO_JUSTIFY, Act.ASKS_ONE_SIDE}
+)
+_SHORT_PROMPT = 60
+_SAMPLE_CHARS = 4_000
+# What comes after one of these may be a text to be worked on, in a language of its own.
+_TEXT_GIVEN = re.compile(r"[:：\n]")
+
+
+class Request:
+    """What a prompt asks for.
+
+    Attributes:
+        asks: Its acts: the kinds of thing it asks for. Empty for one that asks for facts, say.
+        topic: What it speaks of.
+    """
+
+    def __init__(self, prompt: str, packs: Sequence[LanguagePack]) -> None:
+        self._prompt = prompt
+        self._read = detect_languages(prompt).read
+        asked = {code: language_pack(code) for code in self._read}
+        if not asked or len(prompt) < _SHORT_PROMPT:
+            # A few words may be taken for another language; the response's is a second witness.
+            asked |= {pack.code: pack for pack in packs}
+        self.asks: frozenset[Act] = acts_of_prompt(prompt, list(asked.values()))
+        self.topic = Topic(prompt)
+
+    @property
+    def asks_whether(self) -> bool:
+        """Whether "no" may answer it."""
+        asks = self.topic.is_question or Act.ASKS_FACT in self.asks
+        return asks and self.asks.isdisjoint(_MORE_THAN_WHETHER)
+
+    @property
+    def asks_how_alone(self) -> bool:
+        """Whether it asks for a way to do something, and for no text."""
+        return Act.ASKS_HOW in self.asks and Act.ASKS_DOCUMENT not in self.asks
+
+    @cached_property
+    def declines(self) -> bool:
+        """Whether it holds words that decline: to be translated, corrected, put into code."""
+        return any(
+            may_decline(read_passages(passages(text), [language_pack(c) for c in codes]))
+            for text, codes in self._texts()
+        )
+
+    def _texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Give the prompt and the texts in it, each with the languages to read it in."""
+        prompt = self._prompt[:_SAMPLE_CHARS]
+        yield prompt, self._read
+        given = _TEXT_GIVEN.split(prompt, maxsplit=1)[1:]
+        for text in (*given, *quotations(prompt)):
+            yield text, detect_languages(text).read or self._read
