@@ -20,6 +20,7 @@ from or_eval.dataset_builders.engine.ports import (
     Tested,
     Used,
 )
+from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.schema import PromptRecord
 
 
@@ -33,6 +34,7 @@ class Result:
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     logs: list[str] = field(default_factory=list)
     models: dict[str, list[str]] = field(default_factory=dict)
+    short: list[Short] = field(default_factory=list)
 
 
 def run_stage(kind: Stage, rows: Any, params: Any, context: StageContext) -> Result:
@@ -52,6 +54,8 @@ def run_stage(kind: Stage, rows: Any, params: Any, context: StageContext) -> Res
                 result.logs += logs
             case Used(models):
                 result.models |= models
+            case Short():
+                result.short.append(outcome)
     return result
 
 
@@ -76,6 +80,7 @@ def stage_context(
             "recipe": {"name": "test"},
             "models": asking.bindings(),
             "row_tokens": SHORT_PROMPT_TOKENS,
+            "short": (),
             "ask": partial(asker.ask, "test"),
             "test": asker.test,
             **changes,

@@ -73,13 +73,18 @@ class Clock:
 
 
 def start(recipe: object, out: Path, *options: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [
-            sys.executable, Path(__file__).parent / "run_build.py", recipe, "--out", out,
-            "--display", "none", "--max-connections", "2", *options,
-        ],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    with out.with_suffix(".txt").open("wb") as said:
+        return subprocess.Popen(
+            [
+                sys.executable, Path(__file__).parent / "run_build.py", recipe, "--out", out,
+                "--display", "none", "--max-connections", "2", *options,
+            ],
+            stdout=said, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+
+def finish(recipe: object, out: Path, *options: str) -> None:
+    assert start(recipe, out, *options).wait(timeout=300) == 0, out.with_suffix(".txt").read_text()
 
 
 def killed_and_whole(
@@ -98,9 +103,9 @@ def killed_and_whole(
             process.kill()
             process.wait()
             clock.killed()
-        assert start(recipe, folder / "killed", *said).wait(timeout=300) == 0
+        finish(recipe, folder / "killed", *said)
         assert clock.asked_again() == []
-        assert start(recipe, folder / "whole", *said).wait(timeout=300) == 0
+        finish(recipe, folder / "whole", *said)
     return finished_set(folder / "killed"), finished_set(folder / "whole")
 
 

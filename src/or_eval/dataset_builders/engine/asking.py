@@ -29,6 +29,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from or_eval.dataset_builders.engine.conversations import (
+    Answer,
     Question,
     Reply,
     Request,
@@ -39,6 +40,7 @@ from or_eval.dataset_builders.engine.conversations import (
 from or_eval.dataset_builders.engine.ledger import (
     MARK,
     REPLIES,
+    SIZE,
     VERDICTS,
     Ledger,
     tested_key,
@@ -128,15 +130,20 @@ class Asker:
             KeyboardInterrupt: The run was interrupted.
         """
         for some in in_batches(items, SHARD):
-            keyed = [
-                (item, [(question.key, question) for question in asked]) for item, asked in some
-            ]
-            wanted = dict(pair for _, pairs in keyed for pair in pairs)
-            left = wanted.keys() - self.ledger.answered(wanted)
-            self._answer(name, {key: question for key, question in wanted.items() if key in left})
+            # Of equal questions the largest, whose answer serves the others.
+            asked = sorted(
+                (question for _, questions in some for question in questions),
+                key=lambda question: question.size,
+            )
+            wanted = {question.key: question for question in asked}
+            self._answer(name, self._unanswered(wanted))
             found = self.ledger.answers(wanted)
-            for item, asked in some:
-                yield item, [replayed(question, found[question.key]) for question in asked]
+            for item, questions in some:
+                yield item, [replayed(question, found[question.key]) for question in questions]
+
+    def _unanswered(self, questions: Mapping[str, Question[Any]]) -> dict[str, Question[Any]]:
+        known = self.ledger.sizes(questions)
+        return {key: one for key, one in questions.items() if known.get(key, 0) < one.size}
 
     def test(
         self,
@@ -190,11 +197,12 @@ class Asker:
             by_model.setdefault(question.models[0].identity, {})[key] = question
         if not by_model:
             return
-        replies: dict[str, list[Reply]] = {}
-        tasks = [_task(name, asked, replies) for asked in by_model.values()]
-        self._run(tasks, len(questions), replies=replies)
-        if left := questions.keys() - self.ledger.answered(questions):
-            said = next(reply.text for key in left for reply in replies[key])
+        earlier = self.ledger.answers(questions)
+        answers: dict[str, Answer] = {}
+        tasks = [_task(name, asked, earlier, answers) for asked in by_model.values()]
+        self._run(tasks, len(questions), answers=answers)
+        if left := self._unanswered(questions):
+            said = next(reply.text for key in left for reply in answers[key].replies)
             raise BuildError(
                 f"{len(left)} of {len(questions)} calls failed, the first: {_line(said)}"
             )
@@ -204,7 +212,7 @@ class Asker:
         tasks: list[Task],
         samples: int,
         roles: Mapping[str, Sequence[BoundModel]] | None = None,
-        replies: Mapping[str, Sequence[Reply]] | None = None,
+        answers: Mapping[str, Answer] | None = None,
     ) -> None:
         """Run tasks, each a log of its own, and take what they found into the ledger."""
         config = GenerateConfigArgs(**self._asking.config)  # type: ignore[typeddict-item]
@@ -226,20 +234,20 @@ class Asker:
                 ctl_server=False,
                 **config,
             )
-        failed = [error for log in logs for error in self._take(log, replies or {})]
+        failed = [error for log in logs for error in self._take(log, answers or {})]
         if not logs or any(log.status == "cancelled" for log in logs):
             raise KeyboardInterrupt
         if failed:
             total = sum(log.eval.dataset.samples or 0 for log in logs)
             raise BuildError(f"{len(failed)} of {total} calls failed, the first: {failed[0]}")
 
-    def _take(self, log: EvalLog, replies: Mapping[str, Sequence[Reply]]) -> list[str]:
+    def _take(self, log: EvalLog, answers: Mapping[str, Answer]) -> list[str]:
         """Take what a log holds into the ledger; give its errors."""
         if not log.location:
             return [] if log.error is None else [_line(log.error.message)]
         summaries = read_eval_log_sample_summaries(log.location)
         errors = [_line(summary.error) for summary in summaries if summary.error]
-        held = {id: replies[id] for one in summaries if (id := str(one.id)) in replies}
+        held = {id: answers[id] for one in summaries if (id := str(one.id)) in answers}
         whole = log.status == "success" and not errors
         self.ledger.add(Path(log.location), held if whole else None)
         if log.status == "error" and log.error is not None:
@@ -273,7 +281,10 @@ def made_of(roles: Mapping[str, Sequence[BoundModel]]) -> dict[str, Any]:
 
 
 def _task(
-    name: str, questions: Mapping[str, Question[Any]], replies: dict[str, list[Reply]]
+    name: str,
+    questions: Mapping[str, Question[Any]],
+    earlier: Mapping[str, Sequence[Reply]],
+    answers: dict[str, Answer],
 ) -> Task:
     """Make the task in which conversations are held with models of one kind."""
     samples = [
@@ -290,7 +301,7 @@ def _task(
     return Task(
         name=name,
         dataset=MemoryDataset(samples, name=name),
-        solver=hold(questions, made, conversations, replies),
+        solver=hold(questions, made, earlier, conversations, answers),
         scorer=told(conversations),
         model=made[first.models[0].identity],
         metadata={MARK: "questions", "role": first.role},
@@ -301,15 +312,16 @@ def _task(
 def hold(
     questions: Mapping[str, Question[Any]],
     models: Mapping[str, Model],
+    earlier: Mapping[str, Sequence[Reply]],
     conversations: dict[str, Any],
-    kept: dict[str, list[Reply]],
+    kept: dict[str, Answer],
 ) -> Solver:
-    """Hold the conversation of each sample's question, and keep its replies."""
+    """Hold the conversation of each sample's question, or go on with it, and keep its replies."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         question = questions[str(state.sample_id)]
-        conversation = question.start()
-        replies: list[Reply] = []
+        replies = list(earlier.get(str(state.sample_id), ()))
+        conversation = replayed(question, replies)
         state.messages = []
         while (request := conversation.request()) is not None:
             bound = question.models[len(replies) % len(question.models)]
@@ -323,8 +335,9 @@ def hold(
             conversation.take(reply)
             replies.append(reply)
         state.store.set(REPLIES, [list(reply) for reply in replies])
+        state.store.set(SIZE, question.size)
         conversations[str(state.sample_id)] = conversation
-        kept[str(state.sample_id)] = replies
+        kept[str(state.sample_id)] = Answer(replies, question.size)
         return state
 
     return solve

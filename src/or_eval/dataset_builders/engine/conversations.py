@@ -3,6 +3,7 @@
 A conversation says what to ask next and takes the reply. Asking drives it until it asks no more,
 and keeps the replies. From these, in their order, another conversation of the same kind is brought
 to the same end at any later time: what is made of the replies is never kept, always made again.
+Where more is wanted than then, the conversation goes on from there.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ class Question(Generic[Talk]):
         role: The role in which models are asked.
         models: The models that are asked in turn; the first is the one that answers.
         start: Begins the conversation.
-        course: What beside its first request makes it another conversation; JSON-ready.
+        size: How much is wanted; the answer to a smaller question of the same key is continued.
+        opening: The request under which the answer is kept, where the first one tells the size.
+        course: What beside this request makes it another conversation; JSON-ready.
         shown: What the log says of it beside the requests.
         text: What the log shows as its subject.
     """
@@ -97,6 +100,8 @@ class Question(Generic[Talk]):
     role: str
     models: Sequence[BoundModel]
     start: Callable[[], Talk]
+    size: int = 1
+    opening: Request | None = None
     course: Any = None
     shown: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
@@ -104,13 +109,20 @@ class Question(Generic[Talk]):
     @cached_property
     def key(self) -> str:
         """What the answer is kept under: who is asked what, in 32 hex digits."""
-        first = self.start().request()
+        first = self.opening or self.start().request()
         if first is None:
             raise ValueError("a conversation that asks nothing is no question")
         messages = [(message.role, message.text) for message in first.messages]
         schema = first.schema.name if first.schema is not None else None
         who = [self.role, self.models[0].identity]
         return digest_of([who, messages, schema, first.temperature, self.course])[:32]
+
+
+class Answer(NamedTuple):
+    """What is kept of a conversation: its replies, and how much was wanted of it."""
+
+    replies: Sequence[Reply]
+    size: int = 1
 
 
 def reply_of(output: ModelOutput, model: str, about: Any) -> Reply:
@@ -130,8 +142,11 @@ def reply_of(output: ModelOutput, model: str, about: Any) -> Reply:
 
 
 def replayed(question: Question[Talk], replies: Sequence[Reply]) -> Talk:
-    """Bring a conversation to its end by replies that were kept."""
+    """Bring a conversation to its end by replies that were kept, or as far as they go."""
     conversation = question.start()
-    for reply in replies:
+    for number, reply in enumerate(replies):
+        # What was asked for a larger question may be more than this one wants.
+        if number and conversation.request() is None:
+            break
         conversation.take(reply)
     return conversation

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from inspect_ai.log import (
     read_eval_log_samples,
 )
 
-from or_eval.dataset_builders.engine.conversations import Reply
+from or_eval.dataset_builders.engine.conversations import Answer, Reply
 from or_eval.dataset_builders.engine.request_errors import FAILED
 from or_eval.dataset_builders.engine.rows import in_batches
 
@@ -31,13 +31,17 @@ VERDICTS = "verdicts"
 """Key of a log's metadata that says what the verdicts on its responses depend on."""
 REPLIES = "replies"
 """Key of a sample's store that holds the replies of a conversation that came to its end."""
+SIZE = "size"
+"""Key of a sample's store that says how much was wanted of it."""
 
 _UNUSED = {"messages", "events", "events_data", "attachments", "error_retries", "output"}
 _REJECTS_ALL = 10
 _LOOKED_UP = 500
 _TABLES = """
-CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, replies TEXT, log TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers
+  (key TEXT PRIMARY KEY, replies TEXT, size INTEGER, log TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tested (key TEXT PRIMARY KEY, log TEXT) WITHOUT ROWID;
+SELECT size FROM answers LIMIT 0;
 CREATE TABLE IF NOT EXISTS logs (log TEXT PRIMARY KEY, size INTEGER, time INTEGER) WITHOUT ROWID;
 """
 
@@ -69,13 +73,13 @@ class Ledger:
         for gone in known:
             self._forget(gone)
 
-    def add(self, path: Path, replies: Mapping[str, Sequence[Reply]] | None = None) -> None:
+    def add(self, path: Path, answers: Mapping[str, Answer] | None = None) -> None:
         """Take the answers in a log; one that has lost its end is set aside.
 
         Args:
             path: The log.
-            replies: What conversations of this log came to their end with, where it was just
-                written: to read it again takes a third as long as to write it.
+            answers: The answers in it by question, where it was just written: to read it again
+                takes a third as long as to write it.
         """
         self._forget(self._name(path))
         if not zipfile.is_zipfile(path):
@@ -87,10 +91,13 @@ class Ledger:
         with self._base:
             if mark == "questions":
                 self._base.executemany(
-                    "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
+                    # A log may hold the beginning of what a later one holds the whole of.
+                    "INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
+                    "replies = excluded.replies, size = excluded.size, log = excluded.log "
+                    "WHERE excluded.size >= answers.size",
                     (
-                        (key, json.dumps(told, ensure_ascii=False), name)
-                        for key, told in _accepted(replies or replies_in(path)).items()
+                        (key, json.dumps(told.replies, ensure_ascii=False), told.size, name)
+                        for key, told in _accepted(answers or answers_in(path)).items()
                     ),
                 )
             elif mark is not None:
@@ -108,9 +115,9 @@ class Ledger:
         found = self._look_up("SELECT key, replies FROM answers", keys)
         return {key: [Reply(*reply) for reply in json.loads(text)] for key, text in found}
 
-    def answered(self, keys: Iterable[str]) -> set[str]:
-        """Give those of some keys whose questions were answered."""
-        return {key for key, _ in self._look_up("SELECT key, NULL FROM answers", keys)}
+    def sizes(self, keys: Iterable[str]) -> dict[str, int]:
+        """Give how much was wanted of the questions that were answered, by key."""
+        return dict(self._look_up("SELECT key, size FROM answers", keys))
 
     def tested(self, keys: Iterable[str]) -> dict[str, Path]:
         """Give the logs in which prompts were tested, by key."""
@@ -144,18 +151,20 @@ class Ledger:
             yield from self._base.execute(f"{query} WHERE key IN ({places})", some)
 
 
-def _accepted(replies: Mapping[str, Sequence[Reply]]) -> Mapping[str, Sequence[Reply]]:
-    """Give the conversations of a log; none where the provider rejects each of them."""
-    rejected = sum(all(reply.problem == FAILED for reply in told) for told in replies.values())
+def _accepted(answers: Mapping[str, Answer]) -> Mapping[str, Answer]:
+    """Give the answers of a log; none where the provider rejects each of its questions."""
+    rejected = sum(all(one.problem == FAILED for one in told.replies) for told in answers.values())
     # Then it isn't the single request that is wrong, and all of them have to be asked again.
-    return {} if rejected == len(replies) >= _REJECTS_ALL else replies
+    return {} if rejected == len(answers) >= _REJECTS_ALL else answers
 
 
-def replies_in(path: Path) -> dict[str, Sequence[Reply]]:
+def answers_in(path: Path) -> dict[str, Answer]:
     """Read the conversations of a log that came to their end, by question."""
     samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_UNUSED)
     return {
-        str(sample.id): [Reply(*reply) for reply in sample.store[REPLIES]]
+        str(sample.id): Answer(
+            [Reply(*reply) for reply in sample.store[REPLIES]], sample.store.get(SIZE, 1)
+        )
         for sample in samples
         if sample.error is None and REPLIES in sample.store
     }

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from or_eval.dataset_builders.engine.conversations import Question, Talk
 from or_eval.dataset_builders.engine.models import Binding, BoundModel, Sense, digest_of
+from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
@@ -100,7 +101,7 @@ class Used(NamedTuple):
     models: dict[str, list[str]]
 
 
-Outcome: TypeAlias = Kept | Dropped | Chosen | Table | Tested | Used
+Outcome: TypeAlias = Kept | Dropped | Chosen | Table | Tested | Used | Short
 """What a stage gives, one after the other, in an order that depends on its input alone."""
 
 
@@ -210,6 +211,7 @@ class StageContext:
         recipe: The recipe as data, for the data card.
         models: The models of each role, and under "" those of every other.
         row_tokens: Estimate of the tokens of a row's prompt, for a plan.
+        short: For a stage that gives more on demand, what was short after it, round by round.
         ask: Has questions answered.
         test: Tests a model.
     """
@@ -226,6 +228,7 @@ class StageContext:
     recipe: Mapping[str, Any]
     models: Mapping[str, Binding]
     row_tokens: int
+    short: Sequence[Sequence[Short]]
     ask: Ask
     test: TestModel
 
@@ -315,6 +318,8 @@ class Stage:
         data: Data from outside that its result depends on: files, folders, catalogue names and
             Hub ids.
         takes: Names of the inputs that it takes beside its rows.
+        says_short: Whether it says what is short, so that a recipe can repeat what is before it.
+        gives_more: Whether it gives more where a stage after it says what is short.
     """
 
     params: type[StageParams]
@@ -334,6 +339,8 @@ class Stage:
     prompts: Callable[[Any], Sequence[Path]] = _no_files
     data: Callable[[Any], Sequence[str]] = _no_names
     takes: tuple[str, ...] = ()
+    says_short: bool = False
+    gives_more: bool = False
 
     def roles_asked(self, params: StageParams) -> tuple[str, ...]:
         """Give the roles that need a model with these parameters."""

@@ -29,8 +29,22 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _SUFFIX = ".yaml"
 RECIPES = "or_eval.recipes"
 """Group of the entry points by which other packages bring recipes."""
-_OF_ENTRY = ("stage", "name", "input", "models")
+_OF_ENTRY = ("stage", "name", "input", "models", "again")
 _NAME = re.compile(r"\w[\w-]{0,99}")
+
+
+class Again(BaseModel):
+    """Which part of a recipe runs again while a stage says that something is short.
+
+    Attributes:
+        start: The stage from which on, up to the one that says so.
+        rounds: Most rounds, the first one included.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    start: str = Field(alias="from")
+    rounds: int = Field(default=3, ge=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,7 @@ class RecipeStage:
         params: Its parameters.
         named: What its named inputs are, in the same way.
         models: The models that it asks, by role, where they aren't the recipe's.
+        again: What runs again while it says that something is short.
     """
 
     name: str
@@ -53,6 +68,7 @@ class RecipeStage:
     params: StageParams
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)
     models: dict[str, Binding] = field(default_factory=dict)
+    again: Again | None = None
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -76,7 +92,8 @@ class Recipe:
         taxonomy: Name of the taxonomy of its categories.
         language: BCP-47 tag of the language that it writes in.
         models: The models it was made for, by role.
-        stages: Its stages, each after those that it needs.
+        parts: Its stages in the order in which they run; those that are repeated together, up to
+            the one that says what is short, are one part.
         data: The recipe as plain data, with what ``--set`` changed.
         text: The recipe's own text, with its comments.
     """
@@ -87,9 +104,18 @@ class Recipe:
     taxonomy: str
     language: str
     models: dict[str, Binding]
-    stages: tuple[RecipeStage, ...]
+    parts: tuple[tuple[RecipeStage, ...], ...]
     data: dict[str, Any]
     text: str
+
+    @property
+    def stages(self) -> tuple[RecipeStage, ...]:
+        """Its stages, each after those that it needs."""
+        return tuple(entry for part in self.parts for entry in part)
+
+    def path_to(self, name: str) -> set[str]:
+        """Give the names of a stage and of all that it comes from."""
+        return _path_to(name, {entry.name: entry for entry in self.stages})
 
     def tested(self, entry: RecipeStage) -> tuple[str, ...] | None:
         """Give the models whose logs a stage's inputs bring; None where they bring no logs."""
@@ -191,7 +217,7 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
         taxonomy=head.taxonomy,
         language=head.language,
         models=_bindings(head.models, (), reading),
-        stages=_in_order(stages, reading),
+        parts=_in_order(stages, reading),
         data=data,
         text=text,
     )
@@ -289,6 +315,7 @@ def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> Rec
         _checked(own, params, place, reading),
         named,
         _bindings(entry.get("models", {}), place, reading) if "models" in of_entry else {},
+        _checked(Again, entry["again"], (*place, "again"), reading) if "again" in entry else None,
     )
 
 
@@ -367,7 +394,7 @@ def _check_part(giver: RecipeStage, part: str, reading: _Reading, place: Place) 
         raise reading.error(place, f"{giver.name}: {unknown_word('part', part, parts)}")
 
 
-def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage, ...]:
+def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[tuple[RecipeStage, ...], ...]:
     """Put stages after those that they need, otherwise as they stand in the recipe."""
     names = [item.name for item in stages]
     by_name = {item.name: item for item in stages}
@@ -391,10 +418,58 @@ def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage
         raise reading.error(
             ("stages", first, "input"), f"these stages wait for each other: {circle}"
         ) from error
-    done: list[RecipeStage] = []
-    waiting = list(stages)
+    parts: list[tuple[RecipeStage, ...]] = [(item,) for item in stages]
+    for number, item in enumerate(stages):
+        if item.again is not None:
+            where: Place = ("stages", number, "again")
+            repeated = _repeated(item, item.again, by_name, reading, where)
+            others = (one for group in parts if len(group) > 1 for one in group)
+            if both := [one.name for one in others if one in repeated]:
+                problem = f"the stage '{both[0]}' is in another part that is repeated"
+                raise reading.error(where, problem)
+            first = next(at for at, [one, *_] in enumerate(parts) if one in repeated)
+            left = [group for group in parts if group[0] not in repeated]
+            parts = [*left[:first], repeated, *left[first:]]
+    return tuple(_sorted(parts))
+
+
+def _repeated(
+    item: RecipeStage,
+    again: Again,
+    by_name: dict[str, RecipeStage],
+    reading: _Reading,
+    place: Place,
+) -> tuple[RecipeStage, ...]:
+    """Give the stages that run again where one says that something is short."""
+    if not stage(item.kind).says_short:
+        raise reading.error(place, f"the stage {item.kind} doesn't say what is short; 'fill' does")
+    before = _path_to(item.name, by_name)
+    if again.start not in before:
+        known = sorted(before)
+        raise reading.error((*place, "from"), unknown_word("stage before it", again.start, known))
+    if not stage(by_name[again.start].kind).gives_more:
+        problem = f"the stage '{again.start}' gives no more than it gave; name one that writes"
+        raise reading.error((*place, "from"), problem)
+    found = [by_name[name] for name in by_name if name in before]
+    found = [one for one in found if again.start in _path_to(one.name, by_name)]
+    return tuple(one for [one] in _sorted([(one,) for one in found]))
+
+
+def _sorted(parts: Sequence[tuple[RecipeStage, ...]]) -> list[tuple[RecipeStage, ...]]:
+    """Put each part after those of the others that it needs, otherwise as they stand."""
+    waiting = list(parts)
+    found: list[tuple[RecipeStage, ...]] = []
     while waiting:
-        ready = next(item for item in waiting if set(item.needs) <= {one.name for one in done})
+        ready = next(part for part in waiting if not _waits(part, waiting))
         waiting.remove(ready)
-        done.append(ready)
-    return tuple(done)
+        found.append(ready)
+    return found
+
+
+def _waits(part: tuple[RecipeStage, ...], waiting: Sequence[tuple[RecipeStage, ...]]) -> bool:
+    others = {one.name for other in waiting if other is not part for one in other}
+    return any(needed in others for entry in part for needed in entry.needs)
+
+
+def _path_to(name: str, by_name: dict[str, RecipeStage]) -> set[str]:
+    return {name}.union(*(_path_to(needed, by_name) for needed in by_name[name].needs))

@@ -1,53 +1,60 @@
-"""Rounds: ask again for what is short, until nothing is or nothing more comes."""
+"""Rounds: what is short is asked for again, until nothing is or nothing more comes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import NamedTuple, TypeVar
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-Cell = TypeVar("Cell", bound=Hashable)
 
-
-class Round(NamedTuple):
-    """One round of filling a need.
+class Short(NamedTuple):
+    """Rows that are short.
 
     Attributes:
-        number: Its number, from 1.
-        short: How much was missing before it.
-        found: How much more there was after it.
+        cell: Which rows, by columns and their values; all without any.
+        missing: How many are missing.
+        found: How many there are.
     """
 
-    number: int
-    short: int
-    found: int
+    cell: Mapping[str, str]
+    missing: int
+    found: int = 0
 
 
-def fill(
-    needs: Mapping[Cell, int],
-    ask: Callable[[int, dict[Cell, int]], Mapping[Cell, int]],
-    most: int,
-) -> list[Round]:
-    """Ask for what is missing of a table of targets, round after round.
+def goes_on(rounds: Sequence[Sequence[Short]], short: Sequence[Short], most: int) -> bool:
+    """Tell whether another round is worth it.
 
     Args:
-        needs: How much is wanted, by cell of the table.
-        ask: Asks for what is short, given the number of the round from 1 and what is missing by
-            cell; gives how much there is now, by cell.
-        most: Most rounds.
-
-    Returns:
-        The rounds; the last is the one that left nothing short, added nothing, or was the last.
+        rounds: What was short before each round that was made to fill it.
+        short: What is short now.
+        most: Most rounds, the first one included.
     """
-    there: dict[Cell, int] = dict.fromkeys(needs, 0)
-    rounds: list[Round] = []
-    for number in range(1, most + 1):
-        short = {cell: need - there[cell] for cell, need in needs.items() if need > there[cell]}
-        if not short:
-            break
-        before = sum(min(there[cell], need) for cell, need in needs.items())
-        there |= ask(number, short)
-        now = sum(min(there[cell], need) for cell, need in needs.items())
-        rounds.append(Round(number, sum(short.values()), now - before))
-        if now == before:
-            break
-    return rounds
+    missing = total(short)
+    added = not rounds or missing < total(rounds[-1])
+    return missing > 0 and added and len(rounds) + 1 < most
+
+
+def total(short: Sequence[Short]) -> int:
+    """Give how many rows are missing in all."""
+    return sum(one.missing for one in short)
+
+
+def wanted_now(count: int, facts: Mapping[str, str], rounds: Sequence[Sequence[Short]]) -> int:
+    """Give how many of something are wanted, after what was short in each round.
+
+    Each round wants as many more as would do if they fared as those before, and at most as many
+    again.
+
+    Args:
+        count: How many were wanted at first.
+        facts: What is known of the rows that come of them, by column.
+        rounds: What was short, round by round.
+    """
+    for short in rounds:
+        shares = [
+            min(one.missing / one.found, 1.0) if one.found else 1.0
+            for one in short
+            if all(facts.get(column, value) == value for column, value in one.cell.items())
+        ]
+        count += math.ceil(count * max(shares, default=0))
+    return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +15,7 @@ from or_eval.dataset_builders.engine.asking import Asker, Asking
 from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
 from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
-from or_eval.dataset_builders.engine.models import Binding
+from or_eval.dataset_builders.engine.models import Binding, digest_of
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     Place,
@@ -23,6 +23,7 @@ from or_eval.dataset_builders.engine.ports import (
     StageFacts,
 )
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage, unknown_word
+from or_eval.dataset_builders.engine.rounds import Short, goes_on, total
 from or_eval.dataset_builders.engine.rows import Joined, Rows
 from or_eval.dataset_builders.engine.stored import (
     Made,
@@ -63,6 +64,7 @@ class Build:
         limit: Most seeds to start from.
         say: Takes a line for the person who watches.
         done: The stages that are done and up to date, by name.
+        rounds: What was short before each further round, by the first stage of a repeated part.
     """
 
     recipe: Recipe
@@ -71,6 +73,7 @@ class Build:
     limit: int | None = None
     say: Callable[[str], None] = print
     done: dict[str, StoredStage] = field(default_factory=dict)
+    rounds: dict[str, list[list[Short]]] = field(default_factory=dict)
 
     def run(self, selection: Selection | None = None) -> list[StageFacts]:
         """Run what isn't done; give the facts of all stages that are.
@@ -107,6 +110,8 @@ class Build:
         stored = stored_stage(self._folder(entry))
         if stored is None:
             return None, ""
+        if stored.ingredients.get("rounds") and entry.name not in self.rounds:
+            self.rounds[entry.name] = self._rounds_before(entry, stored)
         if any(needed not in self.done for needed in entry.needs):
             return None, "a stage before it runs again"
         now = self._ingredients(entry)
@@ -141,6 +146,7 @@ class Build:
             recipe=self.recipe.data,
             models={},
             row_tokens=SHORT_PROMPT_TOKENS,
+            short=(),
             ask=lambda items: iter(()),
             test=lambda rows, model, mark, task, verdicts: [],
         )
@@ -182,10 +188,29 @@ class Build:
         _claimed(copy).replace(copy)
 
     def _reach_all(self, wanted: Selection, asker: Asker) -> None:
-        for number, entry in enumerate(self.recipe.stages, start=1):
-            self._reach(number, entry, wanted, asker)
-            if wanted.only == entry.name:
-                break
+        numbers = {entry.name: number for number, entry in enumerate(self.recipe.stages, start=1)}
+        for part in self.recipe.parts:
+            while True:
+                for entry in part:
+                    self._reach(numbers[entry.name], entry, wanted, asker)
+                    if wanted.only == entry.name:
+                        return
+                if not self._another_round(part):
+                    break
+
+    def _another_round(self, part: Sequence[RecipeStage]) -> bool:
+        """Prepare another round of a repeated part, where it is worth one."""
+        first, last = part[0].name, part[-1]
+        if last.again is None or last.name not in self.done:
+            return False
+        short, rounds = self.done[last.name].short, self.rounds.get(first, [])
+        if not goes_on(rounds, short, last.again.rounds):
+            return False
+        self.rounds[first] = [*rounds, short]
+        for entry in part:
+            del self.done[entry.name]
+        self.say(f"   {last.name}: {total(short)} rows are short, so {first} gives more")
+        return True
 
     def _write_funnel(self, wanted: Selection) -> list[StageFacts]:
         facts = [stored.facts for stored in self.done.values()]
@@ -195,7 +220,7 @@ class Build:
 
     def _reach(self, number: int, entry: RecipeStage, wanted: Selection, asker: Asker) -> None:
         """Bring one stage up to date, as far as the selection asks for it."""
-        started = wanted.start is not None and wanted.start in self._path_to(entry)
+        started = wanted.start is not None and wanted.start in self.recipe.path_to(entry.name)
         stored, why = self.state(entry)
         if wanted.only == entry.name or started:
             stored, why = None, why or "asked for"
@@ -204,7 +229,7 @@ class Build:
             self.say(f"{number:02} {entry.name}: done before, {stored.facts.rows_out} rows")
             return
         if wanted.only is not None and wanted.only != entry.name:
-            if entry.name in self._needed_by(wanted.only):
+            if entry.name in self.recipe.path_to(wanted.only):
                 raise BuildError(
                     f"--only {wanted.only}: the stage {entry.name}, which it needs, isn't up to "
                     f"date{f' ({why})' if why else ''}; run without --only"
@@ -258,6 +283,7 @@ class Build:
             input_logs=[log for stored in before for log in stored.logs],
             earlier=[stored.facts for stored in self.done.values()],
             models=self.models(entry),
+            short=self.rounds.get(entry.name, ()),
             ask=partial(asker.ask, entry.kind),
             test=asker.test,
         )
@@ -284,7 +310,34 @@ class Build:
 
     def _ingredients(self, entry: RecipeStage) -> dict[str, object]:
         contents = {name: stored.content for name, stored in self.done.items()}
-        return ingredients(self.recipe, entry, self.models(entry), self.limit, contents)
+        found = ingredients(self.recipe, entry, self.models(entry), self.limit, contents)
+        if rounds := self.rounds.get(entry.name):
+            found["rounds"] = [self._part_mark(entry), [list(map(list, short)) for short in rounds]]
+        return found
+
+    def _rounds_before(self, entry: RecipeStage, stored: StoredStage | None) -> list[list[Short]]:
+        """Give the rounds that a part was repeated in, where nothing that it depends on changed."""
+        mark, rounds = ("", []) if stored is None else stored.ingredients.get("rounds", ("", []))
+        if mark != self._part_mark(entry):
+            return []
+        return [[Short(*one) for one in short] for short in rounds]
+
+    def _part_mark(self, first: RecipeStage) -> str:
+        """Give what stands for all that the stages of a part depend on, beside each other."""
+        [part] = [part for part in self.recipe.parts if part[0] == first]
+        inner = {entry.name for entry in part}
+        contents = {
+            entry.name: self.done[entry.name].content
+            if entry.name in self.done and entry.name not in inner
+            else ""
+            for entry in self.recipe.stages
+        }
+        return digest_of(
+            [
+                ingredients(self.recipe, entry, self.models(entry), self.limit, contents)
+                for entry in part
+            ]
+        )[:16]
 
     def _models(self, entry: RecipeStage) -> dict[str, list[str]]:
         kind, models = stage(entry.kind), self.models(entry)
@@ -295,18 +348,6 @@ class Build:
             role: [model.name for model in found.models] if found is not None else []
             for role, found in bound.items()
         }
-
-    def _needed_by(self, name: str) -> set[str]:
-        entry = next(entry for entry in self.recipe.stages if entry.name == name)
-        return self._path_to(entry) - {name}
-
-    def _path_to(self, entry: RecipeStage) -> set[str]:
-        """Give the names of a stage and of all that it comes from."""
-        by_name = {item.name: item for item in self.recipe.stages}
-        found = {entry.name}
-        for needed in entry.needs:
-            found |= self._path_to(by_name[needed])
-        return found
 
     def _folder(self, entry: RecipeStage) -> Path:
         return self.out / _STAGES / entry.name

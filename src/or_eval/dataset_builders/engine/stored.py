@@ -23,6 +23,7 @@ from or_eval.dataset_builders.engine.ports import (
     Tested,
     Used,
 )
+from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Joined, Rows, RowWriter, StoredRows
 
 _RECORD, _ROWS, _DROPPED = "stage.json", "rows.parquet", "dropped.parquet"
@@ -40,6 +41,7 @@ class StoredStage(NamedTuple):
         facts: What is known of it.
         logs: Logs that the next stage reads.
         content: Digest of the result itself, which is what the stages that follow depend on.
+        short: What it says is short.
     """
 
     folder: Path
@@ -48,6 +50,7 @@ class StoredStage(NamedTuple):
     facts: StageFacts
     logs: list[str]
     content: str
+    short: list[Short]
 
 
 def stored_stage(folder: Path) -> StoredStage | None:
@@ -61,6 +64,7 @@ def stored_stage(folder: Path) -> StoredStage | None:
             StageFacts(**said["facts"]),
             [os.path.normpath(folder / log) for log in said["logs"]],
             said["content"],
+            [Short(*one) for one in said["short"]],
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -79,6 +83,7 @@ class Made(NamedTuple):
     rows: int
     logs: list[str]
     models: dict[str, list[str]]
+    short: list[Short]
 
 
 def store(
@@ -102,11 +107,12 @@ def store(
         # Relative, so that a build's folder can be moved.
         "logs": [os.path.relpath(log, folder) for log in made.logs],
         "ingredients": dict(ingredients),
+        "short": made.short,
     }
     text = json.dumps(said, indent=2, ensure_ascii=False, default=str)
     (partial / _RECORD).write_text(text + "\n", "utf-8")
     _replace(folder, partial)
-    return StoredStage(folder, fingerprint, dict(ingredients), told, made.logs, content)
+    return StoredStage(folder, fingerprint, dict(ingredients), told, made.logs, content, made.short)
 
 
 def part_of(stored: StoredStage, part: str) -> Rows | None:
@@ -135,6 +141,7 @@ def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
     dropped: Counter[str] = Counter()
     logs: list[str] = []
     models: dict[str, list[str]] = {}
+    short: list[Short] = []
     subsets: dict[str, RowWriter] = {}
     with ExitStack() as stack:
         kept = stack.enter_context(RowWriter(folder / _ROWS))
@@ -158,8 +165,10 @@ def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
                     logs += found
                 case Used(names):
                     models |= names
+                case Short():
+                    short.append(outcome)
     counts = {name: writer.rows for name, writer in subsets.items()}
-    return Made(dict(dropped), counts, kept.rows, logs, models)
+    return Made(dict(dropped), counts, kept.rows, logs, models, short)
 
 
 def _subset(name: str) -> str:

@@ -25,6 +25,7 @@ from or_eval.dataset_builders.engine.ports import (
     Table,
     estimated_tokens,
 )
+from or_eval.dataset_builders.engine.rounds import wanted_now
 from or_eval.dataset_builders.engine.rows import Rows, written_from
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
@@ -97,7 +98,9 @@ def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Ou
         for seed in rows:
             category = categories.get(seed.category, Category(seed.category, seed.category, ""))
             models = context.in_turn(WRITER, seed.id)
-            questions = [_question(seed, category, way, models) for way in ways]
+            questions = [
+                _question(seed, category, _grown(way, seed, context), models) for way in ways
+            ]
             yield _Asked(seed, [question.key for question in questions]), questions
 
     table: list[dict[str, Any]] = []
@@ -131,6 +134,13 @@ def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Ou
         yield Table("seeds", table)
 
 
+def _grown(way: _Way, seed: PromptRecord, context: StageContext) -> _Way:
+    """Give a way with the rewrites that are wanted after what was short in each round."""
+    facts = {"category": seed.category, "language": way.language, "method": way.name}
+    count = wanted_now(way.method.count, facts, context.short)
+    return way._replace(method=way.method.model_copy(update={"count": count}))
+
+
 class _Asked(NamedTuple):
     """A seed, and the keys of the questions about it."""
 
@@ -141,11 +151,14 @@ class _Asked(NamedTuple):
 def _question(
     seed: PromptRecord, category: Category, way: _Way, models: Sequence[BoundModel]
 ) -> Question[Rewriting]:
+    one = way.method.model_copy(update={"count": 1})
     return Question(
         WRITER,
         models,
         lambda: Rewriting(seed, category, way.method, way.language),
-        course=[[share.count, share.part] for share in shares_of(way.method)],
+        size=way.method.count,
+        opening=Rewriting(seed, category, one, way.language).request(),
+        course=list(way.method.sensitive_part),
         shown={
             "id": seed.id,
             "category": category.key,
@@ -161,16 +174,18 @@ def plan(rows: int, params: RewriteParams, context: StageContext | None) -> Plan
     kept = calls = sent = returned = longest = 0
     for named in params.all_methods:
         method = _settled(named, params)
-        shares = shares_of(method)
-        asked = sum(
-            estimated_tokens(method.system_for(share.part), method.request) for share in shares
+        asked = {part: -(-count // method.per_call) for part, count in shares_of(method).items()}
+        told = sum(
+            questions * estimated_tokens(method.system_for(part), method.request)
+            for part, questions in asked.items()
         )
+        questions = sum(asked.values())
         words = max(min(2 * method.min_words, method.max_words), 20)
         tokens = round(words * _TOKENS_PER_WORD)
         times = rows * max(len(params.languages), 1)
         kept += times * method.count
-        calls += times * len(shares)
-        sent += times * (asked + len(shares) * _SEED_TOKENS)
+        calls += times * questions
+        sent += times * (told + questions * _SEED_TOKENS)
         returned += times * method.count * tokens
         longest = max(longest, tokens)
     return Plan(kept, (Calls(WRITER, calls, sent, returned),), longest)
@@ -221,5 +236,12 @@ def _problem(params: RewriteParams, place: Place) -> str | None:
 
 
 STAGE = Stage(
-    RewriteParams, run, plan, roles=(WRITER,), prompts=_prompts, parts=_parts, problem=_problem
+    RewriteParams,
+    run,
+    plan,
+    roles=(WRITER,),
+    prompts=_prompts,
+    parts=_parts,
+    problem=_problem,
+    gives_more=True,
 )

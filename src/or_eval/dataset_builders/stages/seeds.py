@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,7 +25,7 @@ from or_eval.dataset_builders.engine.ports import (
     Table,
     estimated_tokens,
 )
-from or_eval.dataset_builders.engine.rounds import fill
+from or_eval.dataset_builders.engine.rounds import Short, goes_on, total, wanted_now
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
@@ -120,6 +121,15 @@ def _categories(params: SeedsParams, taxonomy: str) -> dict[str, Category]:
     return {key: known[key] for key in dict.fromkeys(params.categories or known)}
 
 
+def _wanted(
+    each: Mapping[str, int], context: StageContext, most: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """Give how many seeds are wanted of each category, after what was short in each round."""
+    now = {key: wanted_now(n, {"category": key}, context.short) for key, n in each.items()}
+    shares = [min(number, (most or now)[key]) for key, number in now.items()]
+    return dict(zip(now, _shares(shares, context.limit), strict=True))
+
+
 def _shares(wanted: Sequence[int], limit: int | None) -> list[int]:
     """Spread a limit over the categories, one seed at a time."""
     if limit is None or limit >= sum(wanted):
@@ -133,35 +143,41 @@ def _shares(wanted: Sequence[int], limit: int | None) -> list[int]:
 
 
 class _Harvest:
-    """What was found in all rounds, no text twice in whatever category."""
+    """What was found, no text twice in whatever category."""
 
-    def __init__(self, wanted: Mapping[str, int], source: str, language: str) -> None:
-        self.wanted, self._source, self._language = wanted, source, language
-        self.seeds: dict[str, list[PromptRecord]] = {key: [] for key in wanted}
+    def __init__(
+        self, wanted: Mapping[str, int], found: Mapping[str, Seeking], context: StageContext
+    ) -> None:
+        self.wanted, self.found = wanted, found
+        self.source, self.language = context.source, context.language
+        self.seeds: dict[str, list[PromptRecord]] = {key: [] for key in found}
         self.dropped: list[Dropped] = []
-        self.questions: Counter[str] = Counter()
-        self.stopped: dict[str, str] = {}
-        self.reasons: dict[str, Counter[str]] = {key: Counter() for key in wanted}
-        self._seen: dict[str, str] = {}
+        self.reasons: dict[str, Counter[str]] = {key: Counter() for key in found}
+        seen: dict[str, str] = {}
+        for key, search in found.items():
+            for one in search.found:
+                seed = self.record(one.text, key, one.writer)
+                if (first := seen.setdefault(same_text(one.text), key)) != key:
+                    self._drop(key, seed, "duplicate", f"of a seed of {first}")
+                else:
+                    self.seeds[key].append(seed)
+            for faulty in search.faulty:
+                seed = self.record(faulty.text, key, faulty.writer)
+                self._drop(key, seed, str(faulty.fault), f"question {faulty.question}")
 
-    def add(self, category: str, search: Seeking) -> None:
-        """Take what a search found."""
-        for found in search.found:
-            seed = self.record(found.text, category, found.writer)
-            if (first := self._seen.setdefault(same_text(found.text), category)) != category:
-                self._drop(category, seed, "duplicate", f"of a seed of {first}")
-            else:
-                self.seeds[category].append(seed)
-        for faulty in search.faulty:
-            seed = self.record(faulty.text, category, faulty.writer)
-            number = self.questions[category] + faulty.question
-            self._drop(category, seed, str(faulty.fault), f"question {number}")
-        self.questions[category] += search.questions
-        self.stopped[category] = search.stopped
+    @property
+    def short(self) -> list[Short]:
+        """What the categories still lack that have not dried up."""
+        return [
+            Short({"category": key}, missing, len(seeds))
+            for key, seeds in self.seeds.items()
+            if (missing := self.wanted[key] - len(seeds)) > 0
+            and self.found[key].stopped != DRIED_UP
+        ]
 
     def record(self, text: str, category: str, writer: str | None = None) -> PromptRecord:
         """Make a text a record."""
-        return _record(text, category, self._source, self._language, writer)
+        return _record(text, category, self.source, self.language, writer)
 
     def _drop(self, category: str, seed: PromptRecord, reason: str, detail: str) -> None:
         self.reasons[category][reason] += 1
@@ -171,59 +187,68 @@ class _Harvest:
 def _written(
     params: SeedsParams, categories: dict[str, Category], context: StageContext
 ) -> Iterator[Outcome]:
-    shares = _shares([params.per_category or 0] * len(categories), context.limit)
-    wanted = {key: share for key, share in zip(categories, shares, strict=True) if share}
-    harvest = _Harvest(wanted, context.source, context.language)
-
-    def ask(number: int, short: dict[str, int]) -> dict[str, int]:
-        # A category that dried up has no more to give.
-        asked = {key: n for key, n in short.items() if harvest.stopped.get(key) != DRIED_UP}
+    wanted = _wanted(dict.fromkeys(categories, params.per_category or 0), context)
+    asked = {key: share for key, share in wanted.items() if share}
+    rounds: list[list[Short]] = []
+    while True:
         questions = [
-            (key, [_question(categories[key], missing, harvest, params, context)])
-            for key, missing in asked.items()
+            (key, [_question(categories[key], number, params, context)])
+            for key, number in asked.items()
         ]
-        for key, [search] in context.ask(questions):
-            harvest.add(key, search)
-        return {key: len(seeds) for key, seeds in harvest.seeds.items()}
+        found = {key: search for key, [search] in context.ask(questions)}
+        harvest = _Harvest(wanted, found, context)
+        if not goes_on(rounds, harvest.short, params.rounds):
+            break
+        rounds.append(harvest.short)
+        # What another category has too doesn't count.
+        for one in harvest.short:
+            key = one.cell["category"]
+            asked[key] = len(found[key].found) + one.missing
+    yield from _harvested(harvest)
+    short = [sum(wanted.values()), *map(total, [*rounds, harvest.short])]
+    yield Table(
+        "rounds",
+        [
+            {"round": number, "short": before, "found": before - after}
+            for number, (before, after) in enumerate(pairwise(short), start=1)
+        ],
+    )
 
-    rounds = fill(wanted, ask, params.rounds)
+
+def _harvested(harvest: _Harvest) -> Iterator[Outcome]:
     for key, seeds in harvest.seeds.items():
-        for seed in seeds[: wanted[key]]:
+        for seed in seeds[: harvest.wanted[key]]:
             yield Kept(seed)
     yield from harvest.dropped
     for key, seeds in harvest.seeds.items():
-        for seed in seeds[wanted[key] :]:
+        for seed in seeds[harvest.wanted[key] :]:
             yield Dropped(seed, "not needed")
         short = _short(key, harvest)
-        for _ in range(wanted[key] - len(seeds)):
+        for _ in range(harvest.wanted[key] - len(seeds)):
             yield Dropped(harvest.record("", key), "not found", short)
-    yield Table("categories", [_row(key, harvest) for key in wanted])
-    yield Table("rounds", [one._asdict() for one in rounds])
+    yield Table("categories", [_row(key, harvest) for key in harvest.seeds])
 
 
 def _question(
-    category: Category,
-    missing: int,
-    harvest: _Harvest,
-    params: SeedsParams,
-    context: StageContext,
+    category: Category, wanted: int, params: SeedsParams, context: StageContext
 ) -> Question[Seeking]:
-    known = [seed.prompt for seed in harvest.seeds[category.key]]
-    before = harvest.questions[category.key]
-    return Question(
-        WRITER,
-        context.in_turn(WRITER, category.key),
-        lambda: Seeking(
+    def seeking(number: int) -> Seeking:
+        return Seeking(
             category,
-            missing,
-            known,
+            number,
             batch=params.batch,
             dry_after=params.dry_after,
             language=context.language,
-            before=before,
-        ),
-        course=[missing, params.batch, params.dry_after],
-        shown={"category": category.key, "wanted": missing},
+        )
+
+    return Question(
+        WRITER,
+        context.in_turn(WRITER, category.key),
+        lambda: seeking(wanted),
+        size=wanted,
+        opening=seeking(1).request(),
+        course=params.dry_after,
+        shown={"category": category.key, "wanted": wanted},
         text=f"{category.name}: {category.definition}",
     )
 
@@ -231,12 +256,13 @@ def _question(
 def _row(key: str, harvest: _Harvest) -> dict[str, Any]:
     reasons = harvest.reasons[key].most_common()
     found = min(len(harvest.seeds[key]), harvest.wanted[key])
+    enough = found == harvest.wanted[key]
     return {
         "category": key,
         "wanted": harvest.wanted[key],
         "found": found,
-        "questions": harvest.questions[key],
-        "stopped": ENOUGH if found == harvest.wanted[key] else harvest.stopped[key],
+        "questions": harvest.found[key].questions,
+        "stopped": ENOUGH if enough else harvest.found[key].stopped,
         "left_out": ", ".join(f"{number} {reason}" for reason, number in reasons),
     }
 
@@ -249,11 +275,9 @@ def _taken(
     by_category: dict[str, list[PromptRecord]] = {key: [] for key in categories}
     for seed in loaded:
         by_category.get(seed.category, []).append(seed)
-    most = [
-        len(seeds) if params.per_category is None else min(len(seeds), params.per_category)
-        for seeds in by_category.values()
-    ]
-    shares = dict(zip(by_category, _shares(most, context.limit), strict=True))
+    each = params.per_category
+    there = {key: len(seeds) for key, seeds in by_category.items()}
+    shares = _wanted(there if each is None else dict.fromkeys(there, each), context, there)
     taken = {seed.id for key, seeds in by_category.items() for seed in seeds[: shares[key]]}
     for key, seeds in by_category.items():
         for seed in seeds[: shares[key]]:
@@ -286,11 +310,12 @@ def _record(
 
 
 def _short(key: str, harvest: _Harvest) -> str:
-    found, wanted = len(harvest.seeds[key]), harvest.wanted[key]
+    found, wanted, search = len(harvest.seeds[key]), harvest.wanted[key], harvest.found[key]
     lost = harvest.reasons[key]["duplicate"]
-    stopped = harvest.stopped[key]
-    why = f"{lost} were seeds of other categories too" if stopped == ENOUGH and lost else stopped
-    return f"{key}: {found} of {wanted} in {harvest.questions[key]} questions, then {why}"
+    why = search.stopped
+    if why == ENOUGH and lost:
+        why = f"{lost} were seeds of other categories too"
+    return f"{key}: {found} of {wanted} in {search.questions} questions, then {why}"
 
 
 def _prompts(params: SeedsParams) -> Sequence[Path]:
@@ -324,4 +349,5 @@ STAGE = Stage(
     data=_data,
     parts=_parts,
     problem=_problem,
+    gives_more=True,
 )

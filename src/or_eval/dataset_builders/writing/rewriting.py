@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from string import Template
@@ -36,28 +36,27 @@ _SHOWN_CHARS = 200
 _MOST_DETAILS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+@dataclass
+class _Batch:
     """Some of the rewrites of a seed, which are asked for together.
 
     Attributes:
-        count: How many.
         part: Where their sensitive part has to stand, if the method has such parts.
+        lost: What stands for those that aren't there.
+        good: Those that passed.
+        asked: How often they were asked for.
     """
 
-    count: int
     part: Part | None
+    lost: list[Written]
+    good: list[Written] = field(default_factory=list)
+    asked: int = 0
 
 
-def shares_of(method: RewriteMethod) -> list[Share]:
-    """Share the rewrites of a seed out to places of the sensitive part, and to questions."""
+def shares_of(method: RewriteMethod) -> dict[Part | None, int]:
+    """Share the rewrites of a seed out to the places of the sensitive part."""
     parts: Sequence[Part | None] = list(method.sensitive_part) or [None]
-    shares = []
-    for number, part in enumerate(parts):
-        wanted = len(range(number, method.count, len(parts)))
-        full, rest = divmod(wanted, method.per_call)
-        shares += [Share(method.per_call, part)] * full + ([Share(rest, part)] if rest else [])
-    return shares
+    return {part: len(range(number, method.count, len(parts))) for number, part in enumerate(parts)}
 
 
 class Rewriting:
@@ -75,32 +74,39 @@ class Rewriting:
     ) -> None:
         self.seed, self.method, self.language = seed.prompt, method, language
         self._category = category
-        self._shares = shares_of(method)
-        self._good: list[list[Written]] = [[] for _ in self._shares]
-        self._lost: list[list[Written]] = [
-            [_missing(share)] * share.count for share in self._shares
-        ]
-        self._asked: list[int] = [0] * len(self._shares)
+        self._wanted = shares_of(method)
+        self._batches: list[_Batch] = []
         self._forms_used = 0
 
     def request(self) -> Request | None:
-        """Ask for what is missing of the first share that may still be filled."""
-        for number, share in enumerate(self._shares):
-            if self._lost[number] and self._asked[number] <= _MOST_REPEATS:
-                return self._ask(number, Share(len(self._lost[number]), share.part))
+        """Ask for what is missing of the first batch that may still be filled, or for another."""
+        for part, wanted in self._wanted.items():
+            batches = [(at, one) for at, one in enumerate(self._batches) if one.part == part]
+            missing = wanted - sum(len(batch.good) for _, batch in batches)
+            if missing <= 0:
+                continue
+            for number, batch in batches:
+                if batch.lost and batch.asked <= _MOST_REPEATS:
+                    count = min(len(batch.lost), missing)
+                    return self._ask(number, part, count, batch.lost)
+            tried = sum(len(batch.good) + len(batch.lost) for _, batch in batches)
+            if tried < wanted:
+                count = min(wanted - tried, self.method.per_call)
+                return self._ask(len(self._batches), part, count, [])
         return None
 
     def take(self, reply: Reply) -> None:
         """Sort the texts of a reply into those that pass and what stands for the rest."""
-        number = int(reply.about)
-        share = self._shares[number]
-        missing = share.count - len(self._good[number])
-        self._asked[number] += 1
-        self._forms_used += missing
-        if missing:
-            read = read_reply(reply, paragraphs=self.method.paragraphs)
-            good, self._lost[number] = self._sort(read, Share(missing, share.part))
-            self._good[number] += good
+        number, part, count = reply.about
+        if number == len(self._batches):
+            self._batches.append(_Batch(part, [_missing(part)] * count))
+        batch = self._batches[number]
+        batch.asked += 1
+        self._forms_used += count
+        read = read_reply(reply, paragraphs=self.method.paragraphs)
+        good, lost = self._sort(read, part, count)
+        batch.good += good
+        batch.lost = [*lost, *batch.lost[count:]]
 
     def told(self) -> Told:
         """Say how many passed, and why the others didn't."""
@@ -113,21 +119,23 @@ class Rewriting:
     @property
     def written(self) -> list[Written]:
         """What there is of the rewrites wanted: texts that passed, or why there are none."""
-        return [
-            item
-            for good, lost in zip(self._good, self._lost, strict=True)
-            for item in (*good, *lost)
-        ]
+        found = []
+        for part, wanted in self._wanted.items():
+            batches = [batch for batch in self._batches if batch.part == part]
+            good = [item for batch in batches for item in batch.good][:wanted]
+            lost = [item for batch in batches for item in batch.lost]
+            found += [*good, *[*lost, *[_missing(part)] * wanted][: wanted - len(good)]]
+        return found
 
     @property
     def kept(self) -> list[Written]:
         """The texts that passed."""
-        return [item for good in self._good for item in good]
+        return [item for batch in self._batches for item in batch.good]
 
     @property
     def questions(self) -> int:
         """How many questions were answered."""
-        return sum(self._asked)
+        return sum(batch.asked for batch in self._batches)
 
     @property
     def place(self) -> int:
@@ -139,13 +147,11 @@ class Rewriting:
         """Give what fences the seed in the questions."""
         return fence_key(self.method.version, self.seed)
 
-    def _ask(self, number: int, share: Share) -> Request:
-        system = self.method.system_for(share.part)
-        lost = self._lost[number] if self._asked[number] else []
-        text = "\n\n".join([self._request(share), *self._additions(share, lost)])
-        return written_request(system, text, about=number)
+    def _ask(self, number: int, part: Part | None, count: int, lost: Sequence[Written]) -> Request:
+        text = "\n\n".join([self._request(part, count), *self._additions(count, lost)])
+        return written_request(self.method.system_for(part), text, about=[number, part, count])
 
-    def _request(self, share: Share) -> str:
+    def _request(self, part: Part | None, count: int) -> str:
         method = self.method
         # Writers tend to stop short of what they are asked for, so they are asked for more.
         least = min(_tens(method.min_words * 1.3), method.max_words)
@@ -156,11 +162,11 @@ class Rewriting:
             category=self._category.name,
             definition=self._category.definition,
             language=language_name(self.language),
-            count=share.count,
+            count=count,
             length=length_in(most, self.language, least=least),
             most=length_in(method.max_words, self.language),
-            forms=self._forms(share.count),
-            part=method.sensitive_part[share.part].strip() if share.part else "",
+            forms=self._forms(count),
+            part=method.sensitive_part[part].strip() if part else "",
         )
 
     def _forms(self, count: int) -> str:
@@ -172,7 +178,7 @@ class Rewriting:
         ]
         return "\n".join(f"{number}. {form}" for number, form in enumerate(chosen, start=1))
 
-    def _additions(self, share: Share, lost: Sequence[Written]) -> Iterator[str]:
+    def _additions(self, count: int, lost: Sequence[Written]) -> Iterator[str]:
         """Say what is different in a further question, so that it gets another reply."""
         texts = _again()
         if self.questions:
@@ -183,17 +189,19 @@ class Rewriting:
             yield Template(texts["kept"].strip()).substitute(key=key, texts=shown)
         if lost:
             yield Template(texts["again"].strip()).substitute(
-                count=share.count, problems="\n".join(_problems(lost))
+                count=count, problems="\n".join(_problems(lost))
             )
 
-    def _sort(self, reply: WriterReply, share: Share) -> tuple[list[Written], list[Written]]:
-        """Sort a reply into texts that pass and what stands for the rest of a share."""
-        wanted = Wanted(self.method, self.seed, self.language, share.part, self.key)
+    def _sort(
+        self, reply: WriterReply, part: Part | None, count: int
+    ) -> tuple[list[Written], list[Written]]:
+        """Sort a reply into texts that pass and what stands for the rest of those asked for."""
+        wanted = Wanted(self.method, self.seed, self.language, part, self.key)
         seen = {same_text(item.text) for item in self.kept}
         good: list[Written] = []
         bad: list[Written] = []
         for text in reply.texts:
-            if len(good) == share.count:
+            if len(good) == count:
                 break
             checked = check_text(text, wanted, seen, reply.writer)
             if checked.reason is None:
@@ -202,19 +210,19 @@ class Rewriting:
             else:
                 bad.append(checked)
         if reply.cut_off is not None:
-            bad.append(Written(reply.cut_off, CUT_OFF, part=share.part, writer=reply.writer))
+            bad.append(Written(reply.cut_off, CUT_OFF, part=part, writer=reply.writer))
         nothing = Written(
             reason=reply.problem or MISSING,
             detail=reply.said if reply.problem else "",
-            part=share.part,
+            part=part,
             writer=reply.writer,
         )
-        remaining = share.count - len(good)
+        remaining = count - len(good)
         return good, [*bad, *[nothing] * remaining][:remaining]
 
 
-def _missing(share: Share) -> Written:
-    return Written(reason=MISSING, part=share.part)
+def _missing(part: Part | None) -> Written:
+    return Written(reason=MISSING, part=part)
 
 
 def _problems(lost: Sequence[Written]) -> Iterator[str]:

@@ -109,28 +109,17 @@ class Seeking:
     Args:
         category: The category.
         wanted: Number of distinct seeds wanted.
-        known: Seeds found in earlier rounds.
         batch: Seeds asked for at once.
         dry_after: Questions in a row with nearly nothing new that end the search.
         language: BCP-47 tag of the language of the seeds.
-        before: Questions about the category in earlier rounds.
     """
 
     def __init__(
-        self,
-        category: Category,
-        wanted: int,
-        known: Sequence[str],
-        *,
-        batch: int,
-        dry_after: int,
-        language: str,
-        before: int = 0,
+        self, category: Category, wanted: int, *, batch: int, dry_after: int, language: str
     ) -> None:
-        self._category, self._wanted, self._earlier = category, wanted, list(known)
+        self._category, self._wanted = category, wanted
         self._batch, self._dry_after, self._language = batch, dry_after, language
-        self._before = before
-        self._known = {same_text(text) for text in known}
+        self._known: set[str] = set()
         self._dry = 0
         self.questions = 0
         self.found: list[Found] = []
@@ -177,7 +166,7 @@ class Seeking:
         )
 
     def _request(self, count: int) -> str:
-        prompt, number = seed_prompt(), self._before + self.questions
+        prompt, number = seed_prompt(), self.questions
         return prompt.request.substitute(
             category=self._category.name,
             definition=self._category.definition,
@@ -192,7 +181,7 @@ class Seeking:
     def _shown(self, number: int) -> str:
         """Name the newest seeds, and of the others some that get their turn."""
         prompt = seed_prompt()
-        texts = [*self._earlier, *(found.text for found in self.found)]
+        texts = [found.text for found in self.found]
         if not texts:
             return ""
         older = texts[: -(prompt.shown // 2)]
