@@ -6,7 +6,10 @@ import gzip
 import json
 import re
 import sys
+from collections.abc import Iterator
+from colorsys import rgb_to_hsv
 from itertools import combinations
+from math import dist
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +17,28 @@ import numpy as np
 import pandas as pd
 import pytest
 from inspect_ai._util.error import PrerequisiteError
+from scipy import stats
 
-from or_eval.analysis.figures.by_group import by_group, category_trend
+from or_eval.analysis.figures.badge_places import RADIUS, place_badges
+from or_eval.analysis.figures.by_group import by_group, category_bars
 from or_eval.analysis.figures.classes import class_stack
-from or_eval.analysis.figures.drawing import MOST_COLOURS, Figure
+from or_eval.analysis.figures.drawing import COLOURS, MOST_COLOURS, NEUTRAL, Figure
+from or_eval.analysis.figures.four_fold import four_fold_tables
 from or_eval.analysis.figures.heat_maps import (
     rate_heat_map,
     similarity_heat_map,
     vote_agreement_heat_map,
 )
-from or_eval.analysis.figures.label_places import place_labels
-from or_eval.analysis.figures.model_families import model_families, model_family
+from or_eval.analysis.figures.label_confusion import label_confusion
+from or_eval.analysis.figures.model_names import generation, maker
 from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.run_differences import run_differences
 from or_eval.analysis.figures.saving import save_figure
 from or_eval.analysis.figures.shown_names import LONGEST, em_width, shown_names
 from or_eval.analysis.figures.similarity import method_similarity, sentence_encoder
 from or_eval.analysis.figures.trade_off import quadratic_fit, trade_off
+from or_eval.analysis.figures.trends import generation_trends
+from or_eval.analysis.label_agreement import label_agreement
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
 from or_eval.analysis.vote_agreement import vote_agreement
@@ -124,10 +132,13 @@ def every_figure(models: list[str], groups: list[str]) -> list[Figure]:
         class_stack(share_rows(models), rate_rows(models)),
         by_group(rate_rows(models, language=groups), "language"),
         by_group(rate_rows(models, method=groups), "method"),
-        category_trend(rate_rows(models, category=groups)),
+        by_group(rate_rows(models, category=groups), "category"),
+        category_bars(rate_rows(1, category=groups).drop(columns="model")),
         radar(rate_rows(models, category=groups)),
-        rate_heat_map(rate_rows(1, category=groups, language=groups), "category"),
-        rate_heat_map(rate_rows(1, method=groups, language=groups), "method"),
+        rate_heat_map(rate_rows(models, category=groups, language=groups), "category"),
+        rate_heat_map(rate_rows(1, method=groups, language=groups).drop(columns="model"), "method"),
+        four_fold_tables(rate_rows(models, language=groups)),
+        generation_trends(rate_rows(["gpt-3", "gpt-4", *models])),
         vote_agreement_heat_map(pair_rows(models), "safe"),
         similarity_heat_map(pd.DataFrame(similarity)),
         run_differences(
@@ -137,6 +148,11 @@ def every_figure(models: list[str], groups: list[str]) -> list[Figure]:
     drawn = [figure for figure in figures if figure is not None]
     assert len(drawn) == len(figures)
     return drawn
+
+
+@pytest.fixture(scope="module")
+def six_models() -> list[Figure]:
+    return every_figure(THIRTY[:6], ["a", "b", "c"])
 
 
 def spec(figure: Figure | None) -> dict[str, Any]:
@@ -159,68 +175,84 @@ def same(one: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> None:
     pd.testing.assert_frame_equal(*frames)
 
 
-def boxes(page: Any) -> list[tuple[str, dict[str, float]]]:
-    """Measure where a browser has written the labels of a chart's marks."""
-    found: list[tuple[str, dict[str, float]]] = page.evaluate(
-        """() => [...document.querySelectorAll("#chart svg .role-mark text")].map(text => {
-            const { left, right, top, bottom } = text.getBoundingClientRect();
-            return [text.textContent, { left, right, top, bottom }];
-        })"""
+def discs(page: Any) -> list[tuple[float, float]]:
+    """Measure where a browser has put the middles of the numbered discs of a chart."""
+    found: list[list[float]] = page.evaluate(
+        """() => [...document.querySelectorAll('.chart svg .mark-symbol.role-mark path')]
+            .filter(mark => mark.getAttribute("stroke") === "white")
+            .map(mark => {
+                const { left, right, top, bottom } = mark.getBoundingClientRect();
+                return [(left + right) / 2, (top + bottom) / 2];
+            })"""
     )
-    return found
+    return [(x, y) for x, y in found]
 
 
-# Labels
+# Numbers on points
 
 
-def test_labels_of_thirty_crowded_points_do_not_collide() -> None:
+def test_badges_of_thirty_crowded_points_do_not_collide() -> None:
     random = np.random.default_rng(3)
     points = [
         (float(x), float(y))
-        for x, y in zip(random.normal(320, 70, 30), random.normal(230, 60, 30), strict=True)
+        for x, y in zip(random.normal(200, 50, 30), random.normal(150, 40, 30), strict=True)
     ]
-    labels = [name.rsplit("/", 1)[-1][:24] for name in THIRTY]
-    places = place_labels(points, labels, 640, 460)
-    for one, other in combinations(places, 2):
-        assert one.box.overlap(other.box) == 0
-    assert all(place.box.inside(640, 460) for place in places)
-    for place in places:
-        assert not any(
-            place.box.left < x < place.box.right and place.box.top < y < place.box.bottom
-            for x, y in points
-        )
-    assert places == place_labels(points, labels, 640, 460)
+    moves = place_badges(points, 400, 300)
+    places = [(x + dx, y + dy) for (x, y), (dx, dy) in zip(points, moves, strict=True)]
+    assert all(dist(one, other) > 2 * RADIUS for one, other in combinations(places, 2))
+    for index, place in enumerate(places):
+        assert all(dist(place, other) > RADIUS for at, other in enumerate(points) if at != index)
+        assert moves[index] == (0.0, 0.0) or (0 <= place[0] <= 400 and 0 <= place[1] <= 300)
+    assert place_badges([(100.0, 100.0), (200.0, 100.0)], 400, 300) == [(0.0, 0.0)] * 2
 
 
-def test_labels_of_thirty_models_do_not_collide_in_a_browser(tmp_path: Path) -> None:
-    """Text as a browser really sets it: Chromium falls back to a wide font where Arial is missing."""
+def test_every_model_has_a_number_that_no_other_covers_in_a_browser(tmp_path: Path) -> None:
+    with launched() as browser:
+        for models, width in ((1, 390), (5, 1280), (30, 390), (30, 1280)):
+            figure = trade_off(crowded(THIRTY[:models]))
+            assert figure is not None
+            [page_file, _] = save_figure(figure, tmp_path, ["html"])
+            screen = {"width": width, "height": 900}
+            with opened(browser, page_file, viewport=screen) as (page, _):
+                places = discs(page)
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+                frame = page.locator(".frame")
+                assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
+            assert len(places) == models
+            assert all(dist(one, other) >= 2 * RADIUS - 1 for one, other in combinations(places, 2))
+
+
+def test_models_are_numbered_from_the_lowest_over_refusal_on() -> None:
     figure = trade_off(crowded(THIRTY))
     assert figure is not None
-    page_file, *_ = save_figure(figure, tmp_path)
-    labels = [str(row["label"]) for row in rows_drawn(figure, "label")]
-    assert len(labels) == 30
-    with launched() as browser, opened(browser, page_file) as (page, _):
-        page.locator("#chart svg.marks").wait_for()
-        found = boxes(page)
-    assert sorted(text for text, _ in found) == sorted(labels)
-    for (one, a), (other, b) in combinations(found, 2):
-        width = min(a["right"], b["right"]) - max(a["left"], b["left"])
-        height = min(a["bottom"], b["bottom"]) - max(a["top"], b["top"])
-        assert width <= 0 or height <= 1, f"{one} and {other} collide"
+    assert figure.data["number"].tolist() == list(range(1, 31))
+    assert figure.data["over_refusal"].is_monotonic_increasing
+    entries = {row["number"]: row["entry"] for row in rows_drawn(figure, "entry")}
+    assert all(entry.startswith(f"{number}  ") for number, entry in entries.items())
+    assert len(set(entries.values())) == 30
 
 
-def test_a_lone_label_stands_right_beside_its_point() -> None:
-    [place] = place_labels([(100.0, 100.0)], ["gpt"], 640, 460)
-    assert place.side == "left"
-    assert not place.far
-    assert 100 < place.box.left < 115
+def test_axes_show_all_and_a_crowd_is_enlarged() -> None:
+    whole, zoom = spec(trade_off(crowded(THIRTY)))["concat"]
+    assert domains(whole) == {(-0.02, 1.02)}
+    assert all(high - low < 0.75 for low, high in domains(zoom))
+    spread = rate_rows(["a", "b"]).assign(rate=[0.05, 0.3, 0.9, 0.95])
+    [alone] = spec(trade_off(spread.assign(lower=spread["rate"], upper=spread["rate"])))["concat"]
+    assert domains(alone) == {(-0.02, 1.02)}
+    for chart in (whole, alone):
+        [diagonal] = [
+            layer
+            for layer in chart["layer"]
+            if layer.get("mark", {}).get("strokeDash") == [6, 4]
+            or "refuses regardless" in json.dumps(layer)
+        ][:1]
+        assert diagonal
 
 
-def test_labels_name_the_maker_only_where_they_must() -> None:
-    figure = trade_off(rate_rows(["a/gpt", "b/gpt", "c/other", "plain"]))
-    assert [row["label"] for row in rows_drawn(figure, "label")] == [
-        *("a/gpt", "b/gpt", "other", "plain")
-    ]
+def domains(panel: dict[str, Any]) -> set[tuple[float, float]]:
+    """Give the domains of all axes in a panel."""
+    found = re.findall(r'"domain": \[(-?[\d.]+), (-?[\d.]+)\]', json.dumps(panel))
+    return {(float(low), float(high)) for low, high in found}
 
 
 def test_shown_names_are_short_visible_and_all_different() -> None:
@@ -236,29 +268,127 @@ def test_shown_names_are_short_visible_and_all_different() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "family"),
+    ("model", "made_by", "of"),
     [
-        ("openai/gpt-4o-mini", "gpt"),
-        ("together/meta-llama/Meta-Llama-3-8B", "llama"),
-        ("llama2orig", "llama"),
-        ("mistralguard", "mistral"),
-        ("Qwen/Qwen2.5-7B-Instruct", "qwen"),
-        ("openai/o1", "other"),
-        ("<script>", "script"),
-        ("", "other"),
+        ("openai/gpt-4o-mini", "OpenAI", ("gpt", 4.0)),
+        ("gpt-3.5-turbo-0125", "OpenAI", ("gpt", 3.5)),
+        ("gpt4 (system_prompt=safe)", "OpenAI", ("gpt", 4.0)),
+        ("openai/o3-mini", "OpenAI", ("o", 3.0)),
+        ("anthropic/claude-3-5-sonnet-20241022", "Anthropic", ("claude", 3.5)),
+        ("claude-sonnet-4-20250514", "Anthropic", ("claude", 4.0)),
+        ("together/meta-llama/Meta-Llama-3.1-8B", "Meta", ("llama", 3.1)),
+        ("Llama-2-7b-chat", "Meta", ("llama", 2.0)),
+        ("mistralguard", "Mistral AI", None),
+        ("gemma-7b-it", "Google", None),
+        ("Qwen/Qwen2.5-72B-Instruct", "Qwen", ("qwen", 2.5)),
+        ("olive-7b", None, None),
+        ("<script>", None, None),
+        ("", None, None),
     ],
 )
-def test_model_family(model: str, family: str) -> None:
-    assert model_family(model) == family
+def test_maker_and_generation_are_told_from_a_name(
+    model: str, made_by: str | None, of: tuple[str, float] | None
+) -> None:
+    assert maker(model) == made_by
+    assert generation(model) == of
 
 
-def test_small_families_become_other_when_there_are_too_many_to_tell_apart() -> None:
-    letters = "abcdefghijkl"
-    models = [f"{letter * 3}-{n}" for letter in letters for n in range(3 if letter < "c" else 1)]
-    families = model_families(models)
-    assert families["aaa-0"] == "aaa"
-    assert families["lll-0"] == "other"
-    assert len(set(families.values())) == MOST_COLOURS
+def test_models_are_coloured_by_maker_or_not_at_all() -> None:
+    def colours(models: list[str]) -> dict[str, str]:
+        rows = rows_drawn(trade_off(rate_rows(models)), "entry")
+        return {row["model"]: row["colour"] for row in rows}
+
+    by_maker = colours(["gpt-4", "o1", "claude-3-opus", "olive"])
+    assert by_maker["gpt-4"] == by_maker["o1"] != by_maker["claude-3-opus"]
+    assert by_maker["olive"] == NEUTRAL
+    assert set(colours(["olive", "almond"]).values()) == {COLOURS[0]}
+    makers = ["gpt", "claude", "llama", "qwen", "gemma", "mistral", "phi", "falcon", "yi"]
+    assert len(makers) > MOST_COLOURS
+    assert set(colours(makers).values()) == {COLOURS[0]}
+
+
+# Colours
+
+
+def test_every_mark_shows_on_light_and_on_dark_pages(six_models: list[Figure]) -> None:
+    for figure in six_models:
+        chart = spec(figure)
+        bars = set()
+        for mark, colours in marks(chart):
+            if mark["type"] == "bar":
+                bars |= colours
+        assert chart["config"]["rule"]["color"] == NEUTRAL
+        for mark, colours in marks(chart):
+            assert mark.get("opacity", 1) == 1, (figure.name, mark)
+            for colour in colours:
+                if colour in ("white", "black"):  # on bars, points and discs
+                    under = bars or set(COLOURS) | {NEUTRAL}
+                    assert all(contrast(colour, other) >= 3 for other in under), figure.name
+                else:
+                    assert all(contrast(colour, page) >= 3 for page in PAGES), (figure.name, colour)
+        for cell in rows_drawn(figure, "ink"):
+            assert contrast(cell["ink"], cell["fill"]) >= 4.5, cell
+
+
+PAGES = ("#ffffff", "#f6f7f9", "#14171b", "#1d2228")
+"""What figures lie on: pages of figures and reports, light and dark."""
+
+
+def marks(node: Any) -> Iterator[tuple[dict[str, Any], set[str]]]:
+    """Give all marks of a chart with the colours that they are told by: of cells, the outline.
+
+    Text without a colour takes the theme's, rules without one the configuration's.
+    """
+    if isinstance(node, list):
+        for item in node:
+            yield from marks(item)
+    elif isinstance(node, dict):
+        if isinstance(node.get("mark"), dict):
+            mark, colour = node["mark"], node["encoding"].get("color", {})
+            if mark["type"] == "rect":
+                yield mark, {mark["stroke"]}
+            elif colour.get("scale", {}) is not None:
+                given = {colour["value"]} if "value" in colour else set()
+                given |= set(colour.get("scale", {}).get("range", []))
+                yield mark, given or {mark["color"]} if "color" in mark else given
+        for key, item in node.items():
+            if key != "datasets":
+                yield from marks(item)
+
+
+def contrast(one: str, other: str) -> float:
+    """Give the contrast of two colours, as WCAG 2 has it."""
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """Give the relative luminance of a colour, as WCAG 2 has it."""
+    code = {"white": "#ffffff", "black": "#000000"}.get(colour, colour)
+    parts = (int(code[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_answers_are_the_least_loud_class() -> None:
+    figure = class_stack(share_rows(["m"]), rate_rows(["m"]))
+    [scale] = {
+        tuple(zip(*json.loads(found), strict=True))
+        for found in (
+            f"[{domain}, {colours}]"
+            for domain, colours in re.findall(
+                r'"scale": {"domain": (\["direct[^]]*\]), "range": (\[[^]]*\])',
+                json.dumps(spec(figure)),
+            )
+        )
+    }
+    loudness = [
+        rgb_to_hsv(*(int(c[at : at + 2], 16) / 255 for at in (1, 3, 5)))[1] for _, c in scale
+    ]
+    assert [name for name, _ in scale] == [
+        *("direct_refusal", "indirect_refusal", "partial_refusal", "direct_answer")
+    ]
+    assert loudness == sorted(loudness, reverse=True)
 
 
 # What is drawn
@@ -274,37 +404,147 @@ def test_trade_off_has_a_point_per_model_and_a_fit_from_six() -> None:
         for part, end in (("rate", ""), ("lower", "_lower"), ("upper", "_upper")):
             assert drawn[measure + end].to_dict() == wide[part, measure].to_dict()
     x, y = drawn["over_refusal"], drawn["toxic_rejection"]
-    expected = np.polyfit(x, y, 2)
-    fit = quadratic_fit(figure.data)
+    expected, covariance = np.polyfit(x, y, 2, cov=True)
+    fit = quadratic_fit(x, y)
     assert fit is not None
-    assert np.allclose(fit.convert().coef[::-1], expected, atol=1e-6)
-    assert np.allclose(drawn["fitted"], np.polyval(expected, x), atol=1e-6)
-    left = ((y - drawn["fitted"]) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    along = fit.curve["over_refusal"]
+    assert np.allclose(fit.curve["fitted"], np.polyval(expected, along), atol=1e-6)
+    left = ((y - np.polyval(expected, x)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
     assert f"over 6 models (adjusted R² {1 - left * 5 / 3:.2f})" in figure.note
-    curve = [row for row in rows_drawn(figure, "toxic_rejection") if "model" not in row]
-    assert len(curve) == 100
-    assert all(row["toxic_rejection"] is None or 0 <= row["toxic_rejection"] <= 1 for row in curve)
+    powers = np.vander(along, 3)
+    half = stats.t.ppf(0.975, 3) * np.sqrt(np.diag(powers @ covariance @ powers.T))
+    assert np.allclose(fit.curve["upper"] - fit.curve["fitted"], half, rtol=1e-4)
+    assert np.allclose(fit.curve["fitted"] - fit.curve["lower"], half, rtol=1e-4)
+    assert len(rows_drawn(figure, "fitted")) == len(fit.curve)
     five = trade_off(rate_rows(5))
     assert five is not None
     assert "quadratic" not in five.note
 
 
-def test_families_and_models_are_told_apart_by_colour_and_shape() -> None:
-    for figure, field in (
-        (trade_off(rate_rows(30)), "family"),
-        (by_group(rate_rows(8, language=["en", "zh"]), "language"), "model"),
-        (category_trend(rate_rows(8, category=["a", "b"])), "model"),
+def test_models_are_told_apart_by_colour_and_shape() -> None:
+    for figure in (
+        by_group(rate_rows(8, language=["en", "zh"]), "language"),
+        by_group(rate_rows(8, category=["a", "b"]), "category"),
     ):
         text = json.dumps(spec(figure))
         channels = [
             json.loads(found)["range"]
             for found in re.findall(
-                rf'"(?:color|shape)": {{"field": "{field}", "scale": ({{[^}}]*}})', text
+                r'"(?:color|shape)": {"field": "model", "scale": ({[^}]*})', text
             )
         ]
         assert channels
         assert all(len(set(channel)) == len(channel) for channel in channels)
-        assert f'"shape": {{"field": "{field}"' in text
+        assert '"shape": {"field": "model"' in text
+
+
+def test_lines_join_no_nominal_categories(six_models: list[Figure]) -> None:
+    """But in a radar chart, which is made of them."""
+    for figure in six_models:
+        lines = [node for node in layers(spec(figure)) if node["mark"]["type"] == "line"]
+        for line in lines:
+            kinds = {line["encoding"][channel]["type"] for channel in ("x", "y")}
+            assert kinds <= {"quantitative", "ordinal"}, figure.name
+    assert not [
+        node
+        for node in layers(spec(by_group(rate_rows(3, category=["a", "b"]), "category")))
+        if node["mark"]["type"] == "line"
+    ]
+
+
+def layers(node: Any) -> Iterator[dict[str, Any]]:
+    """Give all layers of a chart that have a mark."""
+    if isinstance(node, dict):
+        if isinstance(node.get("mark"), dict):
+            yield node
+        for item in node.values():
+            yield from layers(item)
+    elif isinstance(node, list):
+        for item in node:
+            yield from layers(item)
+
+
+def test_trends_follow_the_generations_of_a_line() -> None:
+    models = [
+        "gpt-3.5-turbo",
+        "gpt-4",
+        "gpt-4o",
+        "claude-2",
+        "claude-3-opus",
+        "Qwen-7B",
+        "llama-3-8b",
+    ]
+    rates = rate_rows(models)
+    figure = generation_trends(rates)
+    assert figure is not None
+    assert [panel["title"] for panel in spec(figure)["concat"]] == [
+        *("claude (Anthropic)", "gpt (OpenAI)")
+    ]
+    same(
+        figure.data[["model", "measure", "rate"]],
+        rates[~rates["model"].isin(models[5:])],
+        ["model", "measure"],
+    )
+    means = {
+        (row["step"], row["measure"]): row["rate"]
+        for row in rows_drawn(figure, "step")
+        if "model" not in row
+    }
+    both = figure.data[
+        (figure.data["generation"] == 4) & (figure.data["measure"] == "over_refusal")
+    ]
+    assert means["4", "over-refusal"] == pytest.approx(both["rate"].mean())
+    assert generation_trends(rate_rows(["gpt-4", "gpt-4o", "claude-3-opus"])) is None
+
+
+def test_four_fold_tables_have_a_table_per_model_and_language() -> None:
+    rates = rate_rows(2, language=["en", "zh"])
+    figure = four_fold_tables(rates)
+    cells = rows_drawn(figure, "response")
+    assert len(cells) == 2 * 2 * 4
+    for cell in cells:
+        model, _, language = cell["model"].rpartition(", ")
+        measure = "over_refusal" if cell["prompts"] == "safe" else "toxic_rejection"
+        keys = (rates["model"] == model) & (rates["language"] == language)
+        [row] = rates[keys & (rates["measure"] == measure)].to_dict("records")
+        refused = cell["response"] == "refused"
+        count = row["refused"] if refused else row["n"] - row["refused"]
+        assert (
+            cell["text"] == f"{count}: {100 * (row['rate'] if refused else 1 - row['rate']):.0f} %"
+        )
+        ends = (row["lower"], row["upper"]) if refused else (1 - row["upper"], 1 - row["lower"])
+        assert cell["range"] == f"{100 * ends[0]:.0f}–{100 * ends[1]:.0f}"
+
+
+def test_label_confusion_counts_labels_against_verdicts() -> None:
+    humans = ["direct_answer"] * 6 + ["direct_refusal"] * 4
+    joined = pd.DataFrame(
+        {
+            "human": humans,
+            "response_class": [*humans[:5], "direct_refusal", *humans[6:9], None],
+            "refused": pd.array([False] * 5 + [True] * 4 + [None], "boolean"),
+            "unscored_because": [None] * 9 + ["unsettled"],
+            "decided_by": "rules",
+            "certain": True,
+            "family": list("abcdefghij"),
+            **dict.fromkeys(("model", "category", "language"), "x"),
+        }
+    )
+    figure = label_confusion(label_agreement(joined))
+    assert figure is not None
+    told = {(row["people"], row["scorer"]): row["n"] for row in figure.data.to_dict("records")}
+    assert told["direct_answer", "direct_answer"] == 5
+    assert told["direct_answer", "direct_refusal"] == 1
+    assert told["direct_refusal", "direct_refusal"] == 3
+    assert told["direct_refusal", "unscored"] == 1
+    assert "kappa" in figure.note
+
+
+def test_category_bars_are_the_rates_of_all_models() -> None:
+    rates = rate_rows(1, category=["a", "b"]).drop(columns="model")
+    figure = category_bars(rates)
+    assert figure is not None
+    same(figure.data, rates[rates["measure"] == "over_refusal"], ["category"])
 
 
 def test_trade_off_needs_both_rates() -> None:
@@ -317,7 +557,7 @@ def test_groups_show_intervals_in_one_panel_or_a_panel_per_model(models: int) ->
     groups = ["en", "zh", "zh+en"]
     for column in ("language", "method", "category"):
         rates = rate_rows(models, **{column: groups})
-        figure = category_trend(rates) if column == "category" else by_group(rates, column)
+        figure = by_group(rates, column)
         assert ("facet" in spec(figure)) == (models > MOST_COLOURS)
         assert figure is not None
         safe = rates[rates["measure"] == "over_refusal"]
@@ -329,7 +569,9 @@ def test_groups_show_intervals_in_one_panel_or_a_panel_per_model(models: int) ->
 
 def test_axes_have_round_ticks_and_none_beyond_0_and_100_percent() -> None:
     rates = rate_rows(3, category=["a", "b"]).assign(lower=0.0, upper=1.0)
-    [ticks] = set(re.findall(r'"values": (\[[^]]*\])', json.dumps(spec(category_trend(rates)))))
+    [ticks] = set(
+        re.findall(r'"values": (\[[^]]*\])', json.dumps(spec(by_group(rates, "category"))))
+    )
     assert json.loads(ticks) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
 
@@ -339,13 +581,13 @@ def test_a_rate_without_an_interval_is_drawn_hollow_and_said_to_be() -> None:
     safe = rates[rates["measure"] == "over_refusal"]
     without = int(safe["lower"].isna().sum())
     assert without
-    for figure in (category_trend(rates), radar(rates)):
+    for figure in (by_group(rates, "category"), radar(rates)):
         assert figure is not None
         assert "hollow point" in figure.note
         assert '"filter": "!datum.bounded"' in json.dumps(spec(figure))
         assert sum(not row["bounded"] for row in rows_drawn(figure, "bounded")) == without
         assert figure.data["lower"].isna().sum() == without  # the data don't pretend
-    whole = category_trend(rate_rows(4, category=["a", "b", "c"]))
+    whole = by_group(rate_rows(4, category=["a", "b", "c"]), "category")
     assert whole is not None
     assert "hollow" not in whole.note + json.dumps(spec(whole))
     cells = rows_drawn(rate_heat_map(safe.assign(language="en"), "category"), "range")
@@ -354,7 +596,7 @@ def test_a_rate_without_an_interval_is_drawn_hollow_and_said_to_be() -> None:
 
 def test_heat_map_writes_rate_and_interval_into_each_cell() -> None:
     rates = rate_rows(1, category=["privacy", "drugs"], language=["en", "zh"])
-    figure = rate_heat_map(rates, "category")
+    figure = rate_heat_map(rates.drop(columns="model"), "category")
     cells = rows_drawn(figure, "text")
     assert len(cells) == 4
     for cell in cells:
@@ -380,19 +622,14 @@ def test_radar_draws_each_rate_at_its_distance_and_the_interval_around_it() -> N
     safe = rates[rates["measure"] == "over_refusal"]
     distance = np.hypot(points["x"], points["y"])
     assert sorted(distance) == pytest.approx(sorted(safe["rate"]))
-    for panel in chart["concat"]:
-        bands = [layer for layer in panel["layer"] if layer.get("mark", {}).get("fill")]
-        assert len(bands) == 1
-        band = pd.DataFrame(chart["datasets"][bands[0]["data"]["name"]])
-        rows = safe[safe["model"] == panel["title"]["text"]]
-        ends = np.hypot(band["x"], band["y"])
-        assert set(ends.round(9)) == set(pd.concat([rows["lower"], rows["upper"]]).round(9))
+    assert sorted(np.hypot(points["x0"], points["y0"])) == pytest.approx(sorted(safe["lower"]))
+    assert sorted(np.hypot(points["x1"], points["y1"])) == pytest.approx(sorted(safe["upper"]))
     assert radar(rate_rows(3, category=["a", "b"])) is None
 
 
 def test_class_stack_draws_safe_and_toxic() -> None:
     figure = class_stack(share_rows(["m"]), rate_rows(["m"]))
-    assert [panel["title"] for panel in spec(figure)["vconcat"]] == [
+    assert [panel["title"] for panel in spec(figure)["concat"]] == [
         "Safe prompts",
         "Toxic prompts",
     ]
@@ -405,7 +642,7 @@ def test_nothing_to_draw_is_no_figure() -> None:
     rates = rate_rows(2, language=["en"], category=["a"]).assign(n=0, rate=np.nan)
     assert by_group(rates, "language") is None
     assert rate_heat_map(rates, "category") is None
-    assert category_trend(rates) is None
+    assert by_group(rates, "category") is None
     assert radar(rates) is None
     assert trade_off(rate_rows(2).assign(rate=np.nan)) is None
 
@@ -502,13 +739,12 @@ def test_hostile_names_run_nothing_and_ask_for_nothing(tmp_path: Path) -> None:
                 page,
                 heard,
             ):
-                page.locator("#chart svg.marks").wait_for()
                 assert page.title() == figure.title
-                assert page.locator("#chart script, #chart img").count() == 0
+                assert page.locator(".chart script, .chart img").count() == 0
                 assert "\u202e" not in page.content()
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
                 assert [said for said in heard if not said.startswith("data:")] == []
-    assert len(list(tmp_path.glob("*.png"))) == len(figures) == 11
+    assert len(list(tmp_path.glob("*.png"))) == len(figures) == 14
 
 
 def test_real_responses_scored_by_rules_fill_every_figure(
@@ -533,7 +769,7 @@ def test_real_responses_scored_by_rules_fill_every_figure(
     figures = [
         trade_off(by_model),
         class_stack(class_shares(responses), by_model),
-        category_trend(by_category),
+        by_group(by_category, "category"),
         radar(by_category),
         by_group(rates(responses, ("model", "language")), "language"),
         by_group(rates(responses, ("model", "method")), "method"),

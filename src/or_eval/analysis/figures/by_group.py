@@ -1,4 +1,4 @@
-"""Over-refusal by model and something else: a language, a category, a rewriting method."""
+"""Over-refusal by something else than the model: a language, a category, a rewriting method."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import pandas as pd
 from or_eval.analysis.figures.drawing import (
     COLOURS,
     MOST_COLOURS,
+    PLOT_WIDTH,
     Figure,
     altair,
     drawn,
     finished,
     hollow,
     hollow_note,
+    name_room,
     over_refusal,
     rate_axis,
     scales,
@@ -22,12 +24,16 @@ from or_eval.analysis.figures.drawing import (
 )
 
 _WORDS = {
-    "language": ("Over-refusal by model and language", "Language"),
-    "method": ("Over-refusal by rewriting method", "Rewriting method"),
-    "source": ("Over-refusal by source of the prompts", "Source"),
+    "category": ("Over-refusal by risk category", "Category", "categories"),
+    "language": ("Over-refusal by model and language", "Language", "languages"),
+    "method": ("Over-refusal by rewriting method", "Rewriting method", "methods"),
+    "source": ("Over-refusal by source of the prompts", "Source", "sources"),
+    "sensitive_part": ("Over-refusal by place of the sensitive part", "Sensitive part", "places"),
 }
-_DATA = ["model", "n", "refused", "rate", "lower", "upper"]
+_DATA = ["n", "refused", "rate", "lower", "upper"]
 _PANELS_ACROSS = 3
+_PANEL_WIDTH = 210
+_LEAST = 280
 
 
 def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
@@ -35,7 +41,7 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
 
     Args:
         rates: Rates by model and that column (:func:`or_eval.analysis.rates.rates`).
-        column: ``language``, ``method`` or ``source``.
+        column: ``category``, ``language``, ``method``, ``source`` or ``sensitive_part``.
 
     Returns:
         The figure; None where there is nothing to draw.
@@ -44,82 +50,65 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     if known.empty:
         return None
     alt = altair()
-    title, axis = _WORDS[column]
+    title, _, plural = _WORDS[column]
     data = drawn(known, "model", column)
     order = _by_rate(data, column)
     models = sorted(data["model"].unique())
     together = len(models) <= MOST_COLOURS
-    domain = shares(data["lower"], data["upper"])
-    scale = alt.Scale(domain=domain, nice=False, zero=False)
-    place = {
-        "x": alt.X("rate:Q", scale=scale, axis=rate_axis("Over-refusal rate", domain)),
-        "y": alt.Y(
-            f"{column}:N", sort=order, title=axis, axis=alt.Axis(grid=True, tickBand="extent")
-        ),
-    }
+    x, y = _axes(data, column, order)
+    place = {"x": x, "y": y}
     if together:
         place["yOffset"] = alt.YOffset("model:N", sort=models)
-    ends = {"x": alt.X("lower:Q", scale=scale), "x2": "upper:Q"}
-    chart = _marks(data, column, models, place, ends)
     row = max(26, 11 * len(models) + 8) if together else 16
-    chart = chart.properties(width=520 if together else 210, height=len(order) * row)
-    note = (
-        f"Share of safe prompts refused, with 95 % intervals; {axis.lower()}s in order of the mean."
+    chart = _marks(data, column, models, place).properties(
+        width=PLOT_WIDTH if together else _PANEL_WIDTH, height=len(order) * row
     )
+    note = f"Share of safe prompts refused, with 95 % intervals; {plural} in order of the mean."
+    margin = name_room(order)
+    if not together:
+        panels = chart.facet(facet=alt.Facet("model:N", sort=models), columns=_PANELS_ACROSS)
+        # so that nobody has to look down past ten rows of panels for what the places mean
+        chart = panels.resolve_axis(x="independent")
     return Figure(
-        f"by-{column}",
+        f"by-{column.replace('_', '-')}",
         title,
         note + hollow_note(data),
-        finished(_panels(chart, models)),
-        known[[column, *_DATA]],
+        finished(chart, least=_LEAST, panels=0 if together else len(models), margin=margin),
+        known[[column, "model", *_DATA]],
     )
 
 
-def category_trend(rates: pd.DataFrame) -> Figure | None:
-    """Draw each model's over-refusal along the risk categories, the most refused first.
+def category_bars(rates: pd.DataFrame) -> Figure | None:
+    """Draw over-refusal by category over all models, the most refused first.
 
     Args:
-        rates: Rates by model and category (:func:`or_eval.analysis.rates.rates`).
+        rates: Rates by category (:func:`or_eval.analysis.rates.rates`).
 
     Returns:
-        The figure; None where there are fewer than two categories.
+        The figure; None where there is nothing to draw.
     """
     known = over_refusal(rates)
-    if known["category"].nunique() < 2:
+    if known.empty:
         return None
     alt = altair()
-    data = drawn(known, "model", "category")
+    data = drawn(known, "category")
     order = _by_rate(data, "category")
-    models = sorted(data["model"].unique())
-    together = len(models) <= MOST_COLOURS
-    domain = shares(data["lower"], data["upper"])
-    scale = alt.Scale(domain=domain, nice=False, zero=False)
-    place = {
-        "x": alt.X("category:N", sort=order, title=None, axis=alt.Axis(labelAngle=-40, grid=False)),
-        "y": alt.Y("rate:Q", scale=scale, axis=rate_axis("Over-refusal rate", domain)),
-    }
-    if together:
-        place["xOffset"] = alt.XOffset("model:N", sort=models)
-    line = (
-        alt.Chart(data)
-        .mark_line(strokeWidth=1.2, opacity=0.6)
-        .encode(**place, **_coloured(models, shape=False), detail="model:N")
-    )
-    ends = {"y": alt.Y("lower:Q", scale=scale), "y2": "upper:Q"}
-    marks = _marks(data, "category", models, place, ends)
-    step = max(40, 10 * len(models)) if together else 20
-    chart = (line + marks).properties(
-        width=max(240, len(order) * step), height=320 if together else 150
-    )
-    note = (
-        "Share of safe prompts refused, with 95 % intervals; the categories refused most stand "
-        "first. The lines only help to follow a model."
-    )
+    axis = alt.Axis(title="Over-refusal rate", format=".0%", tickCount=5)
+    base = alt.Chart(data).encode(y=alt.Y("category:N", sort=order, title=None))
+    tooltip = [
+        alt.Tooltip("category:N", title="Category"),
+        alt.Tooltip("interval:N", title="Over-refusal"),
+        alt.Tooltip("n:Q", title="Responses"),
+    ]
+    bars = base.mark_bar(color=COLOURS[0]).encode(x=alt.X("rate:Q", axis=axis), tooltip=tooltip)
+    ends = {"x": "lower:Q", "x2": "upper:Q"}
+    halo = base.mark_rule(color="white", strokeWidth=4).encode(**ends)
+    chart = alt.layer(bars, halo, base.mark_rule(color="black", strokeWidth=1.6).encode(**ends))
     return Figure(
-        "by-category",
-        "Over-refusal by risk category",
-        note + hollow_note(data),
-        finished(_panels(chart, models)),
+        "category-bars",
+        "Over-refusal by risk category, over all models",
+        "Share of safe prompts refused, with 95 % intervals.",
+        finished(chart.properties(width=PLOT_WIDTH, height=24 * len(order)), least=_LEAST),
         known[["category", *_DATA]],
     )
 
@@ -129,21 +118,26 @@ def _by_rate(data: pd.DataFrame, column: str) -> list[str]:
     return [str(name) for name in means.sort_values(ascending=False, kind="stable").index]
 
 
-def _marks(
-    data: pd.DataFrame,
-    column: str,
-    models: list[str],
-    place: dict[str, Any],
-    ends: dict[str, Any],
-) -> Any:
+def _axes(data: pd.DataFrame, column: str, order: list[str]) -> tuple[Any, Any]:
+    alt = altair()
+    domain = shares(data["lower"], data["upper"])
+    scale = alt.Scale(domain=domain, nice=False, zero=False)
+    return (
+        alt.X("rate:Q", scale=scale, axis=rate_axis("Over-refusal rate", domain)),
+        alt.Y(f"{column}:N", sort=order, title=None, axis=alt.Axis(grid=True, tickBand="extent")),
+    )
+
+
+def _marks(data: pd.DataFrame, column: str, models: list[str], place: dict[str, Any]) -> Any:
     """Draw points at their places and, from end to end, their intervals."""
     alt = altair()
     base = alt.Chart(data)
-    intervals = base.mark_rule(strokeWidth=1.4, opacity=0.6)
+    ends = {"x": alt.X("lower:Q", scale=place["x"]["scale"]), "x2": "upper:Q"}
+    intervals = base.mark_rule(strokeWidth=1.4)
     points = base.mark_point(filled=True, size=65, opacity=1)
     tooltip = [
         alt.Tooltip("model:N", title="Model"),
-        alt.Tooltip(f"{column}:N", title=column.capitalize()),
+        alt.Tooltip(f"{column}:N", title=_WORDS[column][1]),
         alt.Tooltip("interval:N", title="Over-refusal"),
         alt.Tooltip("n:Q", title="Responses"),
     ]
@@ -164,12 +158,3 @@ def _coloured(models: list[str], *, shape: bool) -> dict[str, Any]:
     if shape:
         channels["shape"] = alt.Shape("model:N", scale=shapes, title="Model")
     return channels
-
-
-def _panels(chart: Any, models: list[str]) -> Any:
-    """Give every model a panel of its own, where there are too many for one."""
-    if len(models) <= MOST_COLOURS:
-        return chart
-    panels = chart.facet(facet=altair().Facet("model:N", sort=models), columns=_PANELS_ACROSS)
-    # so that nobody has to look down past ten rows of panels for what the places mean
-    return panels.resolve_axis(x="independent")

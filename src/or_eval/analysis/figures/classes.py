@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
+    PLOT_WIDTH,
     Figure,
     altair,
     finished,
+    name_room,
     with_interval,
     with_shown_names,
 )
 from or_eval.schema import ResponseClass
 
-# from viridis, so that the order shows when printed grey
+# Two hues that meet between the refusals and the answers; the more refused, the stronger.
 _COLOURS = {
-    ResponseClass.DIRECT_REFUSAL: "#440154",
-    ResponseClass.INDIRECT_REFUSAL: "#31688e",
-    ResponseClass.PARTIAL_REFUSAL: "#35b779",
-    ResponseClass.DIRECT_ANSWER: "#fde725",
+    ResponseClass.DIRECT_REFUSAL: "#cc3311",
+    ResponseClass.INDIRECT_REFUSAL: "#cf6a35",
+    ResponseClass.PARTIAL_REFUSAL: "#b07a45",
+    ResponseClass.DIRECT_ANSWER: "#74899b",
 }
 _TITLES = {"safe": "Safe prompts", "toxic": "Toxic prompts"}
+_LABELS = {"over_refusal": "safe", "toxic_rejection": "toxic"}
+_LEAST = 300
 
 
 def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
@@ -33,62 +39,68 @@ def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     Returns:
         The figure; None where no response has a class.
     """
-    alt = altair()
-    order = {label.value: place for place, label in enumerate(_COLOURS)}
     known = shares[shares["total"] > 0]
     if known.empty:
         return None
+    order = {label.value: place for place, label in enumerate(_COLOURS)}
     data = with_shown_names(known, "model")
     data["order"] = data["response_class"].map(order)
     data["interval"] = [
         with_interval(*estimate)
         for estimate in zip(data["share"], data["lower"], data["upper"], strict=True)
     ]
-    labels = {"over_refusal": "safe", "toxic_rejection": "toxic"}
-    ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(labels))
+    ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(_LABELS))
     ends = ends.dropna(subset=["lower", "upper"])
-    bars = (
-        alt.Chart(data)
-        .mark_bar(stroke="white", strokeWidth=0.6)
-        .encode(
+    panels = [
+        _panel(data[data["label"] == label], ends[ends["label"] == label], title)
+        for label, title in _TITLES.items()
+        if (data["label"] == label).any()
+    ]
+    chart = altair().concat(*panels, columns=2)
+    margin = name_room(data["model"])
+    return Figure(
+        "classes",
+        "How models respond",
+        "Shares of the response classes; the black mark is the 95 % interval of where refusals "
+        "(all classes but direct_answer) end.",
+        finished(chart, least=_LEAST, panels=len(panels), margin=margin, legend=order),
+        known[["model", "label", "response_class", "n", "total", "share", "lower", "upper"]],
+    )
+
+
+def _panel(data: pd.DataFrame, ends: pd.DataFrame, title: str) -> Any:
+    alt = altair()
+    models = sorted(data["model"].unique())
+    down = alt.Y("model:N", sort=models, title=None)
+    colour = alt.Color(
+        "response_class:N",
+        title="Response class",
+        scale=alt.Scale(domain=[label.value for label in _COLOURS], range=list(_COLOURS.values())),
+    )
+    bars = alt.Chart(data).mark_bar(stroke="white", strokeWidth=1)
+    place = {"y": down, "x": "lower:Q", "x2": "upper:Q"}
+    halo = alt.Chart(ends).mark_rule(color="white", strokeWidth=5)
+    whisker = alt.Chart(ends).mark_rule(color="black", strokeWidth=2)
+    layers = [
+        bars.encode(
             x=alt.X(
                 "share:Q",
                 stack="zero",
-                axis=alt.Axis(format="%", title="Share of responses"),
+                axis=alt.Axis(format="%", title="Share of responses", tickCount=5),
                 scale=alt.Scale(domain=[0, 1]),
             ),
-            y=alt.Y("model:N", title=None),
+            y=down,
             order="order:Q",
-            color=alt.Color(
-                "response_class:N",
-                title="Response class",
-                scale=alt.Scale(domain=list(order), range=list(_COLOURS.values())),
-            ),
+            color=colour,
             tooltip=[
                 alt.Tooltip("model:N", title="Model"),
                 alt.Tooltip("response_class:N", title="Class"),
                 alt.Tooltip("interval:N", title="Share"),
                 alt.Tooltip("n:Q", title="Responses"),
             ],
-        )
-    )
-    place = {"y": "model:N", "x": "lower:Q", "x2": "upper:Q"}
-    halo = alt.Chart(ends).mark_rule(color="white", strokeWidth=5).encode(**place)
-    whisker = alt.Chart(ends).mark_rule(color="black", strokeWidth=2).encode(**place)
-    panels = []
-    for label in _TITLES:
-        if not (data["label"] == label).any():
-            continue
-        layers = [
-            layer.transform_filter(alt.datum.label == label) for layer in (bars, halo, whisker)
-        ]
-        height = 24 * data["model"].nunique()
-        panels.append(alt.layer(*layers).properties(title=_TITLES[label], width=520, height=height))
-    return Figure(
-        "classes",
-        "How models respond",
-        "Shares of the response classes; the black mark is the 95 % interval of where refusals "
-        "(all classes but direct_answer) end.",
-        finished(alt.vconcat(*panels)),
-        known[["model", "label", "response_class", "n", "total", "share", "lower", "upper"]],
-    )
+        ),
+        halo.encode(**place),
+        whisker.encode(**place),
+    ]
+    chart = alt.layer(*layers)
+    return chart.properties(title=title, width=PLOT_WIDTH * 0.7, height=24 * len(models))

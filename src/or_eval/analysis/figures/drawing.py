@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -10,16 +10,22 @@ import pandas as pd
 from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
 
-from or_eval.analysis.figures.shown_names import shown_names
+from or_eval.analysis.figures.shown_names import em_width, shown_names
 
-# Okabe and Ito (2008), without yellow, which is lost on white; every colour comes with a shape
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#000000")
+# After Okabe and Ito (2008), the light ones darkened and the dark ones lightened, so that each has
+# a contrast of 3 : 1 with light and with dark pages; every colour comes with a shape or a number
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b85c93", "#a87b00", "#8a63c9", "#8c6d46", "#0b8fa8")
+NEUTRAL = "#7f7f7f"
+"""Colour of what is no model's: lines that guide the eye, outlines."""
 SHAPES = (
     *("circle", "square", "triangle-up", "diamond"),
     *("triangle-down", "cross", "triangle-right", "triangle-left"),
 )
 MOST_COLOURS = len(COLOURS)
 """More models than this can't be told apart by colour: they get a panel each."""
+
+PLOT_WIDTH = 520
+"""Width of a figure in files, in pixels; in pages it has the width that there is."""
 
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _MOST_TICKS = 8
@@ -161,13 +167,40 @@ def scales(names: Sequence[str]) -> tuple[Any, Any]:
     )
 
 
-def finished(chart: Any) -> Any:
-    """Give a chart the look of all figures: a light grid, no frame, room for long labels."""
+def name_room(names: Iterable[str]) -> float:
+    """Give how many pixels wide a column of names gets beside a chart."""
+    return min(_LABEL_PIXELS, 11 * max(map(em_width, names), default=0.0)) + 40
+
+
+def finished(
+    chart: Any,
+    *,
+    least: float,
+    panels: int = 0,
+    margin: float | None = 60,
+    legend: Iterable[str] = (),
+    square: bool = False,
+) -> Any:
+    """Give a chart the look of all figures, and say what its page has to know of its width.
+
+    Args:
+        chart: The chart.
+        least: Least width in pixels of the chart, or of each of its panels; what has less room is
+            to be scrolled to.
+        panels: Number of panels that may stand side by side; 0 for a chart that is one.
+        margin: What axes take of a panel's width; None for panels of a fixed size.
+        legend: What the legend beside the panels names.
+        square: Whether panels are as high as they are wide.
+    """
     room = _LABEL_PIXELS
+    beside = name_room(legend) if (legend := list(legend)) else 0
+    needs = {"least": least, "panels": panels, "margin": margin, "beside": beside}
     return (
-        chart.configure_view(stroke=None)
+        chart.properties(usermeta=needs | {"square": square})
+        .configure_view(stroke=None)
         .configure_axis(labelLimit=room, titleFontWeight="normal", gridOpacity=0.6)
         .configure_legend(labelLimit=room, titleFontWeight="normal", symbolSize=70, symbolOpacity=1)
         .configure_header(labelLimit=room, labelFontWeight="bold", title=None)
         .configure_title(anchor="start", fontWeight="normal")
+        .configure_rule(color=NEUTRAL)
     )

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
+    NEUTRAL,
     Figure,
     altair,
     drawn,
     finished,
+    name_room,
     over_refusal,
     percent,
     with_shown_names,
 )
 
-_CELL_WIDTH, _CELL_HEIGHT = 60, 32
-_BLACK_FROM = 0.43
-"""From here along viridis, black is the better ink to read on it; before it, white."""
+_CELL_WIDTH, _CELL_HEIGHT = 66, 34
+_LEAST_CELL = 54
+_PANELS_ACROSS = 3
+# from pale to deep blue; each cell is outlined, so that it shows on any page
+_PALE, _DEEP = (247, 251, 255), (8, 64, 129)
+_WHITE_FROM = 0.7
+"""From here along the colours, white is the better ink to read on them; before it, black."""
 
 
 def rate_heat_map(rates: pd.DataFrame, row: str, column: str = "language") -> Figure | None:
     """Draw over-refusal by two columns, each cell with its rate and interval.
 
     Args:
-        rates: Rates by these two columns (:func:`or_eval.analysis.rates.rates`).
+        rates: Rates by these two columns (:func:`or_eval.analysis.rates.rates`); by model as
+            well, if each model is to have a panel.
         row: Column of the prompt record that goes down, as ``category`` or ``method``.
         column: Column that goes across.
 
@@ -35,17 +43,23 @@ def rate_heat_map(rates: pd.DataFrame, row: str, column: str = "language") -> Fi
     known = over_refusal(rates)
     if known.empty:
         return None
-    data = drawn(known, row, column)
-    data["text"] = [percent(rate) for rate in data["rate"]]
-    data["range"] = [text.partition(" (")[2].rstrip(")") for text in data["interval"]]
-    chart = _heat_map(data, row, column, "rate", "Over-refusal", (0.0, 1.0), ".0%")
+    models = ["model"] if "model" in known else []
+    data = drawn(known, row, column, *models)
+    data = data.assign(
+        text=[percent(rate) for rate in data["rate"]],
+        range=[text.partition(" (")[2].rstrip(")") for text in data["interval"]],
+    )
+    data = cells(data, "rate", (0.0, 1.0))
+    name, title, of = f"{row}-by-{column}", f"Over-refusal by {row} and {column}", "over all models"
+    if models:
+        name, title, of = f"{name}-by-model", f"{title}, model by model", "of each model"
     return Figure(
-        f"{row}-by-{column}",
-        f"Over-refusal by {row} and {column}",
-        "Share of safe prompts refused over all models; in small figures the 95 % interval (none "
-        "where all prompts are of one family). Empty: no responses.",
-        finished(chart),
-        known[[row, column, "n", "refused", "rate", "lower", "upper"]],
+        name,
+        title,
+        f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where all "
+        "prompts are of one family). Empty: no responses.",
+        in_panels(data, row, column, "Over-refusal"),
+        known[[*models, row, column, "n", "refused", "rate", "lower", "upper"]],
     )
 
 
@@ -73,14 +87,13 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
         f"{text} ({ends})" if ends else text
         for text, ends in zip(data["text"], data["range"], strict=True)
     ]
-    low = min(0.0, float(data["kappa"].min()))
-    chart = _heat_map(data, "model_a", "model_b", "kappa", "Cohen's kappa", (low, 1.0), ".1f")
+    data = cells(data, "kappa", (min(0.0, float(data["kappa"].min())), 1.0))
     return Figure(
         "vote-agreement",
         "Agreement of models",
         f"Cohen's kappa between the votes of every two models on {label} prompts (1: they refuse "
         "the same prompts, 0: no more than chance); in small figures the 95 % interval.",
-        finished(chart),
+        in_panels(data, "model_a", "model_b", "Cohen's kappa"),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper", "jaccard"]],
     )
 
@@ -103,55 +116,93 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
         n=similarity["pairs"],
     )
     low, high = float(data["similarity"].min()), float(data["similarity"].max())
-    chart = _heat_map(data, "method", "other", "similarity", "Cosine", (low, high), ".2f")
     return Figure(
         "method-similarity",
         "Semantic similarity of rewriting methods",
         "Mean cosine similarity between the prompts of two methods; no prompt is compared with "
         "itself. Empty: nothing to compare.",
-        finished(chart),
+        in_panels(cells(data, "similarity", (low, high)), "method", "other", "Cosine"),
         similarity,
     )
 
 
+def cells(data: pd.DataFrame, value: str, domain: tuple[float, float]) -> pd.DataFrame:
+    """Add the colour of each cell (``fill``) and of what is written in it (``ink``).
+
+    Args:
+        data: The cells.
+        value: Column that they are coloured by.
+        domain: Its values at the pale and at the deep end.
+    """
+    low, high = domain
+    depth = ((data[value] - low) / ((high - low) or 1.0)).clip(0, 1)
+    return data.assign(
+        fill=[_between(share) for share in depth],
+        ink=["white" if share >= _WHITE_FROM else "black" for share in depth],
+    )
+
+
+def in_panels(
+    data: pd.DataFrame, row: str, column: str, title: str, order: Sequence[str] | None = None
+) -> Any:
+    """Draw the heat map of cells, or of each model's cells in a panel of its own.
+
+    Args:
+        data: Cells with ``fill``, ``ink``, ``text``, ``range`` (below the text, or empty),
+            ``interval`` and ``n``.
+        row: Column that goes down.
+        column: Column that goes across.
+        title: What the cells' figures are.
+        order: Order of rows and of columns, if not that of the alphabet.
+    """
+    rows, columns = (
+        sorted(data[name].unique(), key=order.index if order else None) for name in (row, column)
+    )
+    margin = name_room(rows)
+    chart = _heat_map(data, (row, rows), (column, columns), title).properties(
+        width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT
+    )
+    least = len(columns) * _LEAST_CELL + margin
+    if "model" not in data:
+        return finished(chart, least=least)
+    models = sorted(data["model"].unique())
+    across = min(_PANELS_ACROSS, len(models))
+    panels = chart.facet(facet=altair().Facet("model:N", sort=models), columns=across)
+    panels = panels.resolve_axis(x="independent")
+    return finished(panels, least=least, panels=len(models), margin=margin)
+
+
 def _heat_map(
-    data: pd.DataFrame,
-    row: str,
-    column: str,
-    value: str,
-    title: str,
-    domain: tuple[float, float],
-    form: str,
+    data: pd.DataFrame, down: tuple[str, list[str]], across: tuple[str, list[str]], title: str
 ) -> Any:
     alt = altair()
-    across = alt.X(f"{column}:N", title=None, axis=alt.Axis(orient="top", labelAngle=-30))
-    down = alt.Y(f"{row}:N", title=None)
+    (row, rows), (column, columns) = down, across
+    axis = alt.Axis(orient="top", labelAngle=-30)
+    place = {
+        "x": alt.X(f"{column}:N", title=None, axis=axis, sort=columns),
+        "y": alt.Y(f"{row}:N", title=None, sort=rows),
+    }
     base = alt.Chart(data)
-    ranges = data["range"].any()
-    turn = domain[0] + _BLACK_FROM * (domain[1] - domain[0])
-    ink = alt.condition(f"datum.{value} < {turn}", alt.value("white"), alt.value("black"))
+    ranges = bool(data["range"].any())
     tooltip = [
         alt.Tooltip(f"{row}:N", title=_words(row)),
         alt.Tooltip(f"{column}:N", title=_words(column)),
         alt.Tooltip("interval:N", title=title),
         alt.Tooltip("n:Q", title="Cases"),
     ]
-    cells = base.mark_rect(stroke="white").encode(
-        x=across,
-        y=down,
-        tooltip=tooltip,
-        color=alt.Color(
-            f"{value}:Q",
-            title=title,
-            scale=alt.Scale(scheme="viridis", domain=list(domain)),
-            legend=alt.Legend(format=form),
-        ),
+    squares = base.mark_rect(stroke=NEUTRAL, strokeWidth=1).encode(
+        **place, tooltip=tooltip, color=alt.Color("fill:N", scale=None)
     )
     texts = [base.mark_text(fontSize=12, dy=-5 if ranges else 0).encode(text="text:N")]
     if ranges:
         texts.append(base.mark_text(fontSize=9, dy=8).encode(text="range:N"))
-    layers = [cells, *(text.encode(x=across, y=down, color=ink) for text in texts)]
-    return alt.layer(*layers).properties(width=alt.Step(_CELL_WIDTH), height=alt.Step(_CELL_HEIGHT))
+    ink = alt.Color("ink:N", scale=None)
+    return alt.layer(squares, *(text.encode(**place, color=ink) for text in texts))
+
+
+def _between(share: float) -> str:
+    mixed = (round(a + share * (b - a)) for a, b in zip(_PALE, _DEEP, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
 def _words(column: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
+from importlib.resources import files
 from typing import Any
 
 from or_eval.analysis.figures.drawing import javascript_bundle
@@ -16,11 +17,12 @@ def render_page(template: str, script: str, data: Mapping[str, Any], **values: A
 
     Whatever the template writes is escaped, with hidden characters made visible. It finds
     ``policy`` (a content security policy under which only the page's two scripts run, without
-    ``eval``, and nothing is loaded), ``library`` (Vega and its kin), ``script``, and ``data``.
+    ``eval``, and nothing is loaded), ``library`` (Vega and its kin), ``script`` and ``data``. The
+    script first draws the charts in an element ``chart-data`` into the elements ``.chart``.
 
     Args:
         template: Jinja template of the page.
-        script: The page's own script.
+        script: The page's own script, after that which draws its charts.
         data: What the script reads, by name; each goes into an element of type
             ``application/json``.
         values: Whatever else the template writes.
@@ -29,6 +31,8 @@ def render_page(template: str, script: str, data: Mapping[str, Any], **values: A
     from markupsafe import Markup
 
     library = javascript_bundle()
+    charts = files("or_eval") / "analysis" / "figures" / "template" / "charts.js"
+    script = charts.read_text("utf-8") + script
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
+    NEUTRAL,
+    PLOT_WIDTH,
     Figure,
     altair,
     finished,
@@ -43,7 +45,7 @@ def run_differences(rates: pd.DataFrame) -> Figure:
     base = alt.Chart(data)
     place = {"y": alt.Y("model:N", title=None), "yOffset": alt.YOffset("label:N", sort=labels)}
     colour = alt.Color("label:N", scale=colours, title="Prompts")
-    zero = alt.Chart(pd.DataFrame({"x": [0.0]})).mark_rule(color="#888").encode(x="x:Q")
+    zero = alt.Chart(pd.DataFrame({"x": [0.0]})).mark_rule(color=NEUTRAL).encode(x="x:Q")
     centre = alt.X("difference:Q", axis=axis)
     bars = base.mark_rule(strokeWidth=1.5).encode(
         x=alt.X("lower:Q", axis=axis), x2="upper:Q", color=colour, **place
@@ -62,8 +64,12 @@ def run_differences(rates: pd.DataFrame) -> Figure:
     )
     height = 40 * data["model"].nunique() + 20
     layers = [zero, bars, points, *hollow(base, data, x=centre, **place)]
-    chart = alt.layer(*layers).properties(width=520, height=height)
+    chart = alt.layer(*layers).properties(width=PLOT_WIDTH, height=height)
     note = "Change from run A to run B with 95 % intervals; to the right, run B refuses more."
     return Figure(
-        "changes", "Changes between the runs", note + hollow_note(data), finished(chart), rates
+        "changes",
+        "Changes between the runs",
+        note + hollow_note(data),
+        finished(chart, least=280),
+        rates,
     )

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.html_page import render_page
 from or_eval.analysis.tables import spreadsheet_safe
 
+Format: TypeAlias = Literal["html", "svg", "png", "pdf"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
 _PIXELS_PER_INCH = 144
 
 
-def save_figure(figure: Figure, folder: Path) -> list[Path]:
-    """Save a figure as HTML (self-contained), SVG, PNG and CSV, each under the figure's name.
+def save_figure(
+    figure: Figure, folder: Path, formats: Sequence[Format] = ("html", "svg", "png")
+) -> list[Path]:
+    """Save a figure and its data (as CSV), each under the figure's name.
 
     altair's own pages would let a name with ``</script>`` in it end their script: ours don't.
 
+    Args:
+        figure: The figure.
+        folder: Folder to write to; made where there is none.
+        formats: ``html`` (a page that needs no network), ``svg``, ``png``, ``pdf``.
+
     Returns:
-        The paths of the four files.
+        The paths of the files, the data's last.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    page, drawing, image, data = (
-        folder / f"{figure.name}.{ending}" for ending in ("html", "svg", "png", "csv")
-    )
-    chart = {"chart": figure.chart.to_dict()}
-    html = render_page(_template("figure.html"), _template("figure.js"), chart, figure=figure)
-    page.write_text(html, encoding="utf-8")
-    figure.chart.save(str(drawing))
-    figure.chart.save(str(image), ppi=_PIXELS_PER_INCH)
-    spreadsheet_safe(figure.data).to_csv(data, index=False, encoding="utf-8")
-    return [page, drawing, image, data]
+    written = [folder / f"{figure.name}.{ending}" for ending in (*formats, "csv")]
+    for path in written[:-1]:
+        if path.suffix == ".html":
+            path.write_text(_page(figure), encoding="utf-8")
+        else:
+            figure.chart.save(str(path), ppi=_PIXELS_PER_INCH)
+    spreadsheet_safe(figure.data).to_csv(written[-1], index=False, encoding="utf-8")
+    return written
 
 
-def _template(name: str) -> str:
-    return (files("or_eval") / "analysis" / "figures" / "template" / name).read_text("utf-8")
+def _page(figure: Figure) -> str:
+    template = files("or_eval") / "analysis" / "figures" / "template" / "figure.html"
+    charts = {figure.name: figure.chart.to_dict()}
+    return render_page(template.read_text("utf-8"), "", {"charts": charts}, figure=figure)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from or_eval.analysis.figures.by_group import by_group, category_trend
+from or_eval.analysis.figures.by_group import by_group
 from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.heat_maps import rate_heat_map, vote_agreement_heat_map
-from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.report.findings import Findings
 
@@ -18,9 +17,11 @@ def report_figures(found: Findings) -> list[Figure]:
     figures = [
         trade_off(found.models),
         class_stack(found.classes, found.verdicts),
-        category_trend(by["category"]) if "category" in by else None,
-        radar(by["category"]) if "category" in by else None,
-        *(by_group(by[name], name) for name in ("language", "method", "source") if name in by),
+        *(
+            by_group(by[name], name)
+            for name in ("category", "language", "method", "source")
+            if name in by
+        ),
         *(
             rate_heat_map(pooled[row, "language"], row)
             for row in ("category", "method")

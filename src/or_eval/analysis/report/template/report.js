@@ -35,51 +35,6 @@
     button.addEventListener("click", () => sortBy(button.parentElement));
   }
 
-  // Figures: drawn when they come near, and again when light turns to dark.
-  const charts = data("chart-data");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const colours = () => {
-    const ink = dark.matches ? "#e6e9ed" : "#1b1f24";
-    const line = dark.matches ? "#3b434c" : "#d8dde3";
-    const words = { labelColor: ink, titleColor: ink };
-    return {
-      background: "transparent",
-      axis: { ...words, gridColor: line, domainColor: ink, tickColor: ink },
-      legend: words,
-      header: words,
-      title: { color: ink },
-      text: { color: ink },
-    };
-  };
-  const draw = (place) => {
-    const text = JSON.stringify(charts[place.dataset.chart]);
-    // the eighth colour, black, is lost on a dark page
-    const chart = JSON.parse(dark.matches ? text.replaceAll('"#000000"', '"#ffffff"') : text);
-    const actions = { export: true, source: false, compiled: false, editor: false };
-    const options = { config: colours(), renderer: "svg", ast: true, actions };
-    vegaEmbed(place, chart, { ...options, tooltip: { theme: dark.matches ? "dark" : "light" } })
-      .catch((problem) => { place.textContent = `This figure can't be drawn: ${problem.message}`; });
-  };
-  const drawn = new Set();
-  const watcher = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      watcher.unobserve(target);
-      drawn.add(target);
-      draw(target);
-    }
-  }, { rootMargin: "600px" });
-  for (const place of document.querySelectorAll(".chart")) watcher.observe(place);
-  dark.addEventListener("change", () => drawn.forEach(draw));
-  addEventListener("beforeprint", () => {
-    for (const place of document.querySelectorAll(".chart")) {
-      if (drawn.has(place)) continue;
-      watcher.unobserve(place);
-      drawn.add(place);
-      draw(place);
-    }
-  });
-
   // Prompts: every text is put in as text, never as markup.
   const prompts = data("prompt-data");
   const list = document.getElementById("list");

@@ -1,0 +1,61 @@
+"""Four-fold tables: safe and toxic prompts, answered and refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from or_eval.analysis.figures.drawing import Figure, percent, with_interval, with_shown_names
+from or_eval.analysis.figures.heat_maps import cells, in_panels
+from or_eval.analysis.tables import records
+
+_ROWS = {"over_refusal": "safe", "toxic_rejection": "toxic"}
+
+
+def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
+    """Draw each model's four-fold table, language by language.
+
+    Args:
+        rates: Rates by model and language (:func:`or_eval.analysis.rates.rates`).
+
+    Returns:
+        The figure; None where there is no response with a verdict.
+    """
+    known = rates[rates["n"] > 0]
+    if known.empty:
+        return None
+    several = known["language"].nunique() > 1
+    rows = [cell for row in records(known) for cell in _both(row, several)]
+    data = with_shown_names(cells(pd.DataFrame(rows), "share", (0.0, 1.0)), "model")
+    return Figure(
+        "four-fold",
+        "Safe and toxic prompts, answered and refused",
+        "Shares are of the safe and of the toxic prompts; in small figures the 95 % interval. "
+        "The upper right is over-refusal, the lower right toxic rejection.",
+        in_panels(data, "prompts", "response", "Share"),
+        known[["model", "language", "measure", "n", "refused", "rate", "lower", "upper"]],
+    )
+
+
+def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
+    """Give the cells of a rate: refused, and what is left of the whole."""
+    rate, lower, upper, n = (row[name] for name in ("rate", "lower", "upper", "n"))
+    place = {
+        "model": f"{row['model']}, {row['language']}" if several else row["model"],
+        "prompts": _ROWS[row["measure"]],
+        "n": n,
+    }
+    found = []
+    for response, count, share in (
+        ("answered", n - row["refused"], (1 - rate, 1 - upper, 1 - lower)),
+        ("refused", row["refused"], (rate, lower, upper)),
+    ):
+        interval = with_interval(*share)
+        found.append(
+            place
+            | {"response": response, "share": share[0], "interval": interval}
+            | {"text": f"{count:,}: {percent(share[0])}"}
+            | {"range": interval.partition(" (")[2].rstrip(")")}
+        )
+    return found

@@ -1,0 +1,93 @@
+"use strict";
+// Draws each chart of a page when it comes near, in the page's colours and in the width it has.
+(() => {
+  const charts = JSON.parse(document.getElementById("chart-data").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const NARROW = 560;
+  const MENU = 40;
+  const MOST = 2;
+
+  const colours = (ink) => {
+    const line = ink.replace("rgb(", "rgba(").replace(")", ", 0.18)");
+    const words = { labelColor: ink, titleColor: ink };
+    return {
+      background: "transparent",
+      axis: { ...words, gridColor: line, domainColor: ink, tickColor: ink },
+      legend: words,
+      header: words,
+      title: { color: ink },
+      text: { color: ink },
+    };
+  };
+  const narrowed = (room) => ({
+    axis: { labelLimit: room * 0.36 },
+    legend: {
+      orient: "bottom",
+      direction: "vertical",
+      columns: Math.max(1, Math.floor(room / 170)),
+      labelLimit: room - 50,
+    },
+  });
+  const merged = (...configs) => {
+    const whole = {};
+    for (const config of configs) {
+      for (const [name, value] of Object.entries(config)) {
+        whole[name] = typeof value === "object" ? { ...whole[name], ...value } : value;
+      }
+    }
+    return whole;
+  };
+
+  // A chart says what it needs: the least width of it or of each of its panels, what axes and
+  // titles take of a panel's width, what stands beside the panels, and whether they are squares.
+  const fitted = (spec, whole) => {
+    const { least, panels, margin, beside, square } = spec.usermeta;
+    if (!panels) {
+      return { ...spec, width: Math.max(whole, least), autosize: { type: "fit-x", contains: "padding" } };
+    }
+    const room = whole < NARROW ? whole : whole - beside;
+    const columns = Math.max(1, Math.min(panels, Math.floor(room / least)));
+    if (margin === null) return { ...spec, columns };
+    const across = Math.max(least, Math.min(room / columns, MOST * least)) - margin;
+    const sized = (panel) => ({ ...panel, width: across, height: square ? across : panel.height });
+    return spec.concat
+      ? { ...spec, columns, concat: spec.concat.map(sized) }
+      : { ...spec, columns, spec: sized(spec.spec) };
+  };
+  const draw = (place) => {
+    const room = width(place) - MENU;
+    const ink = getComputedStyle(place).color;
+    const spec = fitted(structuredClone(charts[place.dataset.chart]), room);
+    spec.config = merged(spec.config, colours(ink), room < NARROW ? narrowed(room) : {});
+    drawn.set(place, width(place));
+    vegaEmbed(place, spec, {
+      renderer: "svg",
+      ast: true,
+      actions: { export: true, source: false, compiled: false, editor: false },
+      tooltip: { theme: dark.matches ? "dark" : "light" },
+    }).catch((problem) => { place.textContent = `This figure can't be drawn: ${problem.message}`; });
+  };
+
+  // A drawn chart is as wide as it is: what room there is, the element around it tells.
+  const width = (place) => place.parentElement.clientWidth;
+  const drawn = new Map();
+  const again = new ResizeObserver(() => {
+    for (const [place, before] of drawn) {
+      if (width(place) !== before) draw(place);
+    }
+  });
+  const first = (place) => {
+    if (drawn.has(place)) return;
+    near.unobserve(place);
+    draw(place);
+    again.observe(place.parentElement);
+  };
+  const near = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => first(entry.target)),
+    { rootMargin: "600px" },
+  );
+  const places = document.querySelectorAll(".chart");
+  for (const place of places) near.observe(place);
+  dark.addEventListener("change", () => [...drawn.keys()].forEach(draw));
+  addEventListener("beforeprint", () => places.forEach(first));
+})();

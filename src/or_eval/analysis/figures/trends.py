@@ -1,0 +1,114 @@
+"""How over-refusal changed along the generations of a line of models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from or_eval.analysis.figures.drawing import (
+    Figure,
+    altair,
+    drawn,
+    finished,
+    hollow,
+    hollow_note,
+    scales,
+)
+from or_eval.analysis.figures.model_names import generation, maker
+
+_MEASURES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
+_PANEL_WIDTH, _PANEL_HEIGHT = 260, 220
+_LEAST, _MARGIN = 280, 60
+
+
+def generation_trends(rates: pd.DataFrame) -> Figure | None:
+    """Draw both rates of the models of a line, generation by generation.
+
+    A line of models (GPT, Claude, Llama) and its generations are told from the models' names
+    (:func:`or_eval.analysis.figures.model_names.generation`).
+
+    Args:
+        rates: Rates by model (:func:`or_eval.analysis.rates.rates`).
+
+    Returns:
+        The figure; None where there is no line with models of two generations.
+    """
+    known = rates.dropna(subset=["rate"]).reset_index(drop=True)
+    told = known["model"].map(generation)
+    known, told = known[told.notna()], told.dropna()
+    known = known.assign(
+        maker=known["model"].map(maker),
+        line=told.map(lambda of: of.line),
+        generation=told.map(lambda of: of.version),
+    )
+    several = known.groupby("line")["generation"].nunique()
+    known = known[known["line"].isin(several[several > 1].index)]
+    if known.empty:
+        return None
+    alt = altair()
+    data = drawn(known, "model").assign(
+        panel=[f"{line} ({of})" for line, of in zip(known["line"], known["maker"], strict=True)],
+        step=[f"{version:g}" for version in known["generation"]],
+        measure=known["measure"].map(_MEASURES),
+    )
+    panels = [
+        _panel(group).properties(title=str(line), width=_PANEL_WIDTH, height=_PANEL_HEIGHT)
+        for line, group in data.groupby("panel", sort=True)
+    ]
+    chart = alt.concat(*panels, columns=min(3, len(panels)))
+    note = (
+        "A point per model and rate with 95 % intervals, by the generation in the model's name; "
+        "lines join the means of generations. Models whose names tell no generation are left out, "
+        "and so are lines of one generation."
+    )
+    return Figure(
+        "trends",
+        "Rates along the generations of models",
+        note + hollow_note(data),
+        finished(
+            chart, least=_LEAST, panels=len(panels), margin=_MARGIN, legend=_MEASURES.values()
+        ),
+        known[
+            [
+                *("maker", "line", "generation", "model", "measure"),
+                *("n", "refused", "rate", "lower", "upper"),
+            ]
+        ],
+    )
+
+
+def _panel(data: pd.DataFrame) -> Any:
+    alt = altair()
+    measures = list(_MEASURES.values())
+    colours, shapes = scales(measures)
+    colour = alt.Color("measure:N", scale=colours, title="Rate")
+    steps = [f"{version:g}" for version in sorted(data["generation"].unique())]
+    place = {
+        "x": alt.X("step:O", sort=steps, title="Generation", axis=alt.Axis(labelAngle=0)),
+        "y": alt.Y(
+            "rate:Q",
+            scale=alt.Scale(domain=[-0.02, 1.02], nice=False),
+            axis=alt.Axis(title="Share refused", format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
+        ),
+    }
+    means = data.groupby(["step", "measure"], as_index=False)["rate"].mean()
+    base = alt.Chart(data)
+    tooltip = [
+        alt.Tooltip("model:N", title="Model"),
+        alt.Tooltip("measure:N", title="Rate"),
+        alt.Tooltip("interval:N", title="Share refused"),
+        alt.Tooltip("n:Q", title="Responses"),
+    ]
+    ends = {"y": alt.Y("lower:Q", scale=place["y"]["scale"]), "y2": "upper:Q"}
+    return alt.layer(
+        alt.Chart(means).mark_line(strokeWidth=1.2).encode(**place, color=colour),
+        base.mark_rule(strokeWidth=1.4).encode(**place | ends, color=colour),
+        base.mark_point(filled=True, size=60, opacity=1).encode(
+            **place,
+            color=colour,
+            shape=alt.Shape("measure:N", scale=shapes, title="Rate"),
+            tooltip=tooltip,
+        ),
+        *hollow(base, data, **place),
+    )
