@@ -51,7 +51,7 @@ def report(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_figure_and_table_is_filled_and_written(report: Path) -> None:
     figures = {path.stem for path in (report / "figures").glob("*.png")}
     assert figures == {
-        *("trade-off", "classes", "by-category", "radar", "by-language", "by-method", "by-source"),
+        *("trade-off", "classes", "by-category", "by-language", "by-method", "by-source"),
         *("category-by-language", "method-by-language", "vote-agreement"),
     }
     for ending in ("html", "svg", "csv"):
@@ -356,7 +356,7 @@ def test_real_responses_fill_the_report(shared_data: Path, tmp_path: Path) -> No
     run_replay(part, "--log-dir", tmp_path / "logs")
     out = write_report(tmp_path / "logs", tmp_path / "out").parent
     assert len(summary_of(out)["models"]) == 5
-    assert {"trade-off", "classes", "by-category", "radar", "vote-agreement"} == set(
+    assert {"trade-off", "classes", "by-category", "vote-agreement"} == set(
         embedded(out, "chart-data")
     )
     for prompt in embedded(out, "prompt-data"):

@@ -179,7 +179,7 @@ def test_hostile_page_is_small_and_says_what_was_cut(hostile_report: Path) -> No
 
 def test_hostile_figure_pages_run_nothing(chromium: Browser, hostile_report: Path) -> None:
     pages = sorted((hostile_report.parent / "figures").glob("*.html"))
-    assert len(pages) == 9
+    assert len(pages) == 8
     for file in pages:
         with opened(chromium, file, viewport={"width": 390, "height": 800}) as (page, heard):
             page.locator("svg.marks").first.wait_for(timeout=30_000)
