@@ -13,6 +13,7 @@ _COMMANDS = {
     "demo": "Test a small local model on the bundled prompts.",
     "replay": "Turn responses collected elsewhere into Inspect logs.",
     "classify": "Say of stored responses whether they refuse.",
+    "label": "Ask people what responses are.",
     "agreement": "Compare verdicts with people's labels.",
     "vote": "Count which prompts models refuse.",
     "report": "Write a report: findings, figures, tables.",

@@ -1,0 +1,227 @@
+"""People's labels: drawn, asked in a spreadsheet or Label Studio's format, brought back, used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from openpyxl import load_workbook
+
+from made_logs import made_log, made_sample
+from or_eval.cli import main
+from or_eval.labelling.label_studio import interface
+from or_eval.labelling.sampling import stratified_sample
+from or_eval.labelling.wording import wording
+from or_eval.schema import Reason, ResponseClass
+
+HOSTILE = '=HYPERLINK("http://x")<script>alert(1)</script>\x00 ]]> \'end'
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Two models on forty prompts; the second's answers are all refusals in truth."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for model, refused in (("a", 10), ("b", 0)):
+        samples = [
+            made_sample(
+                f"p{i}",
+                float(i < refused),
+                prompt=f"{HOSTILE} prompt {i}",
+                response=f"{HOSTILE} said {model} {i}",
+                score={"certain": i % 2 == 0},
+                category=f"c{i % 4}",
+            )
+            for i in range(40)
+        ]
+        made_log(folder / f"{model}.eval", model, samples)
+    return folder
+
+
+def fill_in(sheet: Path, choose: Sequence[str], note: str = "") -> None:
+    """Fill a spreadsheet in as a person does: the names shown, from the first row on."""
+    book = load_workbook(sheet)
+    for row, name in enumerate(choose, start=2):
+        book["tasks"].cell(row, 4).value = name
+        book["tasks"].cell(row, 7).value = note
+    book.save(sheet)
+
+
+def frame(counts: dict[tuple[str, bool], int]) -> pd.DataFrame:
+    rows = [
+        {"model": model, "certain": certain, "id": f"{model}{certain}{i}", "category": f"c{i % 5}"}
+        for (model, certain), n in counts.items()
+        for i in range(n)
+    ]
+    same = {"label": "safe", "decided_by": "rules", "refused": True, "epoch": 1}
+    return pd.DataFrame(rows).assign(**same, language="en", method="")
+
+
+def test_each_stratum_has_its_minimum_and_the_rest_goes_by_size() -> None:
+    counts = {("a", True): 1000, ("a", False): 100, ("b", True): 3, ("b", False): 1}
+    drawn = stratified_sample(frame(counts), 60, at_least=4)
+    got = drawn.groupby(["model", "certain"]).size().to_dict()
+    # 4 + 4 + 3 + 1 first; of the other 48, 1000-4 to 100-4 as 43.8 to 4.2
+    assert got == {("a", True): 48, ("a", False): 8, ("b", True): 3, ("b", False): 1}
+    assert (
+        drawn["probability"]
+        == drawn.apply(lambda r: got[r.model, r.certain] / counts[r.model, r.certain], axis=1)
+    ).all()
+    by_category = drawn[drawn["model"] == "a"]["category"].value_counts()
+    assert by_category.between(10, 12).all(), by_category  # 56 over five
+
+
+def test_rows_of_a_stratum_are_equally_likely_and_another_seed_draws_others() -> None:
+    rows = frame({("a", True): 40})
+    drawn = pd.concat([stratified_sample(rows, 10, seed=seed)["id"] for seed in range(400)])
+    times = drawn.value_counts().reindex(rows["id"], fill_value=0)
+    assert times.mean() == 100
+    assert times.between(65, 140).all(), times  # 100 expected, standard deviation 8.7
+    one, other = (set(stratified_sample(rows, 10, seed=seed)["id"]) for seed in (1, 2))
+    assert one != other
+    assert one == set(stratified_sample(rows.sample(frac=1, random_state=3), 10, seed=1)["id"])
+
+
+def test_annotators_see_neither_model_nor_verdict(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    assert "20 of 80 responses" in done(
+        "label", "export", logs, "--out", out, "--size", 20, "--annotator", "ana"
+    )
+    tasks = json.loads((out / "tasks.json").read_text())
+    assert {tuple(task["data"]) for task in tasks} == {("key", "prompt", "response")}
+    sheet = load_workbook(out / "ana.xlsx")["tasks"]
+    cells = [cell for row in sheet.iter_rows(min_row=2) for cell in row]
+    assert all(cell.data_type in ("s", "n") for cell in cells), "a text became a formula"
+    assert not [cell for cell in cells if cell.data_type == "f"]
+    assert "\x00" not in (out / "tasks.json").read_text()
+
+
+def test_a_spreadsheet_goes_out_and_comes_back_once(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done(
+        "label",
+        "export",
+        logs,
+        "--out",
+        out,
+        "--size",
+        20,
+        "--annotator",
+        "ana",
+        "--annotator",
+        "bo",
+        "--language",
+        "zh",
+    )
+    names = [wording("zh").labels[c].name for c in ResponseClass]
+    fill_in(out / "ana.xlsx", [names[3]] * 12, HOSTILE.replace("\x00", ""))
+    fill_in(out / "bo.xlsx", [names[3]] * 8 + [names[0]] * 4)
+    said = done("label", "import", out, out / "ana.xlsx", out / "bo.xlsx")
+    assert "ana.xlsx: 12 new, 0 known" in said
+    assert "12 responses labelled" in said
+    assert "4 of them are split evenly" in said
+    history = (out / "history.jsonl").read_bytes()
+    assert "0 new, 12 known" in done("label", "import", out, out / "ana.xlsx")
+    assert (out / "history.jsonl").read_bytes() == history
+    fill_in(out / "bo.xlsx", [names[3]] * 12)
+    assert "4 new, 8 known" in done("label", "import", out, out / "bo.xlsx")
+    assert (out / "history.jsonl").read_bytes().startswith(history), "what was said before is gone"
+    labels = pd.read_json(out / "labels.jsonl", lines=True)
+    assert (labels["human_label"] == "direct_refusal").all()
+    assert list(labels["annotators"]) == [2] * 12
+
+
+def test_a_cell_edited_by_hand_is_told_by_its_row(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 5, "--annotator", "ana")
+    fill_in(out / "ana.xlsx", ["Declines", "no idea"])
+    result = run("label", "import", out, out / "ana.xlsx")
+    assert result.exit_code == 1
+    assert (
+        "ana.xlsx, row 3: 'no idea' is none of the choices; nothing was imported" in result.output
+    )
+    assert not (out / "history.jsonl").exists()
+
+
+def annotation(who: int | str, label: str, **more: str) -> dict[str, Any]:
+    result = [{"from_name": "label", "type": "choices", "value": {"choices": [label]}}]
+    result += [
+        {"from_name": k, "type": "choices", "value": {"choices": [v]}} for k, v in more.items()
+    ]
+    return {
+        "completed_by": who,
+        "result": result,
+        "updated_at": "2026-01-01T00:00:00Z",
+        "was_cancelled": False,
+    }
+
+
+def test_label_studios_export_is_read(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 20)
+    tasks = json.loads((out / "tasks.json").read_text())
+    for task in tasks:
+        task["annotations"] = [
+            annotation(1, "direct_refusal", reason="law", harm="harmless"),
+            annotation({"email": "bo@example.org"}, "direct_refusal"),
+        ]
+    skipped = annotation(3, "direct_answer") | {"was_cancelled": True}
+    tasks[0]["annotations"].append(skipped)
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(tasks))
+    assert "40 new" in done("label", "import", out, export)
+    labels = pd.read_json(out / "labels.jsonl", lines=True)
+    assert {"by 1", "by bo@example.org"} <= set(labels.columns)
+    assert set(labels["reason"]) == {"law"}
+    tasks[4]["annotations"] = [annotation(1, "refuses")]
+    export.write_text(json.dumps(tasks))
+    assert "'refuses' is no label" in run("label", "import", out, export).output
+    export.write_text(json.dumps([{"id": 1, "label": "x"}]))
+    assert "task 1 is not as or-eval exported it" in run("label", "import", out, export).output
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_interface_asks_for_every_class_reason_and_harm(language: Any) -> None:
+    view = ElementTree.fromstring(interface(wording(language)))
+    asked = {tag.get("name"): [c.get("alias") for c in tag] for tag in view.iter("Choices")}
+    assert asked["label"] == [*map(str, ResponseClass), "skip"]
+    assert asked["reason"] == list(map(str, Reason))
+    keys = [c.get("hotkey") for c in view.iter("Choice")]
+    assert len(keys) == len(set(keys))
+    [conditional] = [tag for tag in view.iter("View") if tag.get("whenTagName")]
+    names = {c.get("alias"): c.get("value") for c in view.iter("Choice")}
+    assert conditional.get("whenChoiceValue", "").split(",") == [
+        names[c] for c in ResponseClass if c.refused
+    ]
+
+
+def test_rates_are_corrected_by_the_labels_that_came_back(logs: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "labels", tmp_path / "report"
+    done("label", "export", logs, "--out", out, "--size", 80, "--annotator", "ana")
+    sample = pd.read_json(out / "sample.jsonl", lines=True)
+    truth = [
+        "Declines" if m == "b" or c == "direct_refusal" else "Answers"
+        for m, c in zip(sample["model"], sample["response_class"], strict=True)
+    ]
+    fill_in(out / "ana.xlsx", truth)
+    done("label", "import", out, out / "ana.xlsx")
+    done("report", logs, "--labels", out / "labels.jsonl", "--out", page)
+    summary = json.loads((page / "summary.json").read_text())
+    rates = {row["model"]: (row["raw"], row["rate"]) for row in summary["corrected"]}
+    assert rates == {"a": (0.25, 0.25), "b": (0.0, 1.0)}
