@@ -153,8 +153,31 @@ def test_several_annotators_are_measured_against_each_other(tmp_path: Path) -> N
         (row["raters"], row["measure"]): row for row in summary["raters"] if row["on"] == "refused"
     }
     assert raters[("one, two, three", "Fleiss' kappa")]["n"] == 3
-    assert raters[("one, two", "Cohen's kappa")]["value"] == 1
+    # The third response, which they are split on, counts: 3 of 4 agree, by chance 2.
+    assert raters[("one, two", "Cohen's kappa")]["value"] == pytest.approx(0.5)
     assert ("one, two, three, or-eval", "Krippendorff's alpha") in raters
+
+
+def test_responses_that_annotators_are_split_on_count_between_them(tmp_path: Path) -> None:
+    """They have no label; without them, two annotators would agree on all that is left."""
+    said = [("yes", "yes")] * 4 + [("no", "no")] * 4 + [("yes", "no")] * 2
+    rows = [
+        {"model": "m", "prompt": f"Question {n}?", "response": REFUSAL, "ana": ana, "bo": bo}
+        for n, (ana, bo) in enumerate(said)
+    ]
+    file, out = table(tmp_path / "responses.jsonl", rows), tmp_path / "out"
+    done = run(file, *YES_NO, "--annotator", "ana", "--annotator", "bo", "--out", out)
+    assert done.exit_code == 0, done.output
+    summary = report(out)
+    assert (summary["joined"], summary["rows_without_label"]) == (8, 2)
+    assert group(summary, "all")["n"] == 8
+    [kappa] = [
+        row
+        for row in summary["raters"]
+        if (row["raters"], row["measure"], row["on"]) == ("ana, bo", "Cohen's kappa", "refused")
+    ]
+    assert kappa["n"] == 10
+    assert kappa["value"] == pytest.approx((0.8 - 0.48) / (1 - 0.48))  # 0.6 * 0.4 + 0.4 * 0.6
 
 
 def test_a_class_that_no_label_names_counts_as_a_direct_refusal() -> None:

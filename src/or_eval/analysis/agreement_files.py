@@ -54,7 +54,7 @@ def write_agreement(
     summary: dict[str, Any] = plain(
         {
             "joined_by": joined.by,
-            "joined": len(joined.rows),
+            "joined": int(joined.rows["human"].notna().sum()),
             "responses_without_label": joined.without_label,
             "labels_without_response": joined.without_response,
             "rows_without_label": labels.unlabelled,

@@ -27,9 +27,10 @@ class Labels(NamedTuple):
     """Labels as a file has them.
 
     Attributes:
-        frame: One row per labelled row of the file, by the row's number: ``human`` (the label),
-            ``annotator NAME`` for each annotator, and those of ``id``, ``model``, ``epoch``,
-            ``prompt`` and ``response`` that the file has.
+        frame: One row per row of the file that somebody rated, by the row's number: ``human``
+            (the label; missing where annotators are split evenly), ``annotator NAME`` for each
+            annotator, and those of ``id``, ``model``, ``epoch``, ``prompt`` and ``response`` that
+            the file has.
         annotators: The annotators' columns in the frame.
         unlabelled: Rows without a label, or whose annotators are split evenly.
     """
@@ -97,11 +98,13 @@ def read_labels(
         by_annotator = {f"{ANNOTATOR}{name}": given[name] for name in annotators}
         rows.append({**texts, **by_annotator, "human": label})
     frame = pd.DataFrame(rows, index=[row.number for row in table.rows], dtype=object)
-    labelled = frame[frame["human"].notna()]
-    if labelled.empty:
+    labelled = frame["human"].notna()
+    if not labelled.any():
         raise DataError(f"{table.name}: no row has a label in {', '.join(map(shown, wanted))}")
     columns = [f"{ANNOTATOR}{name}" for name in annotators]
-    return Labels(labelled, columns, len(frame) - len(labelled))
+    # Those whom annotators are split on have no label, and show how far annotators agree.
+    rated = labelled | frame[columns].notna().any(axis=1)
+    return Labels(frame[rated], columns, int((~labelled).sum()))
 
 
 def join_labels(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:

@@ -77,13 +77,15 @@ def label_agreement(joined: pd.DataFrame, annotators: Sequence[str] = ()) -> Lab
     precision and recall, the jackknife over prompts for kappa, alpha and F1.
 
     Args:
-        joined: A row per labelled response: ``human`` (its label, one of :data:`LABELS`);
+        joined: A row per rated response: ``human`` (its label, one of :data:`LABELS`, missing where
+            the annotators are split: such a row counts between raters alone);
             ``refused``, ``response_class``, ``unscored_because``, ``decided_by``, ``certain``,
             ``model``, ``category``, ``language`` (as in a responses frame); ``family`` (its
             prompt).
         annotators: Columns with the labels of single annotators, missing where there is none.
     """
-    rows = _comparable(joined)
+    rated = _comparable(joined)
+    rows = rated[rated["human"].notna()]
     groups: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
     for by, group, part in _parts(rows):
@@ -95,7 +97,7 @@ def label_agreement(joined: pd.DataFrame, annotators: Sequence[str] = ()) -> Lab
         pd.DataFrame(groups),
         pd.DataFrame(classes),
         _confusion(rows),
-        _raters(rows, list(annotators)),
+        _raters(rated, list(annotators)),
         _cascade(rows),
         joined.loc[rows.index[differ.fillna(False)]],
     )
@@ -113,10 +115,10 @@ def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
     unclassed = (joined["refused"].notna() & verdict.isna()).any()
     if unclassed or joined["human"].isin([REFUSED, ANSWERED]).any():
         verdict = joined["refused"].map({True: REFUSED, False: ANSWERED})
-        label = refused.map({True: REFUSED, False: ANSWERED})
+        label = refused.map({True: REFUSED, False: ANSWERED}).where(joined["human"].notna())
     else:
         label = joined["human"]
-        unnamed = verdict.notna() & ~verdict.isin([*label.unique(), *ANSWERS])
+        unnamed = verdict.notna() & ~verdict.isin([*label.dropna().unique(), *ANSWERS])
         verdict = verdict.mask(unnamed, ResponseClass.DIRECT_REFUSAL.value)
     sure = joined["certain"].fillna(False) & joined["decided_by"].isin(["rules", "provider"])
     return joined.assign(

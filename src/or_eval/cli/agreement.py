@@ -180,8 +180,9 @@ def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[st
     console = Console()
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False)
+    labelled = int(joined.rows["human"].notna().sum())
     console.print(
-        f"{len(joined.rows)} responses with a label, joined by {', '.join(joined.by)}; "
+        f"{labelled} responses with a label, joined by {', '.join(joined.by)}; "
         f"{joined.without_label} responses without, {joined.without_response} labels of no "
         f"response, {labels.unlabelled} rows of the labels' file without a label",
         highlight=False,
