@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from or_eval.analysis.conflicts import OnConflict
-from or_eval.analysis.human_labels import Labels, join_labels, needs_response_text
+from or_eval.analysis.human_labels import Joined, Labels, join_labels, needs_response_text
 from or_eval.analysis.label_agreement import ANSWERS
 from or_eval.analysis.logs import LogPaths
 from or_eval.analysis.responses import Logs, read_logs
@@ -51,10 +51,7 @@ def truth_of(logs: Logs, labels: Labels, scorer: str) -> tuple[pd.Series[float],
     Raises:
         DataError: The labels don't tell which responses they are about.
     """
-    verdicts = _verdicts(logs)
-    if needs_response_text(verdicts, labels.frame):
-        verdicts["response"] = read_details(logs.responses, scorer)["response"]
-    joined = join_labels(verdicts.assign(place=verdicts.index), labels.frame)
+    joined = labelled_verdicts(logs, labels, scorer)
     truth = (~joined.rows["human"].isin(ANSWERS)).astype("float64")
     truth.index = pd.Index(joined.rows["place"])
     note = (
@@ -62,6 +59,18 @@ def truth_of(logs: Logs, labels: Labels, scorer: str) -> tuple[pd.Series[float],
         f"{joined.without_response} labels are about no response in the logs"
     )
     return truth.reindex(logs.responses.index), note
+
+
+def labelled_verdicts(logs: Logs, labels: Labels, scorer: str) -> Joined:
+    """Join the verdicts in logs with people's labels; ``place`` is the response's index.
+
+    Raises:
+        DataError: The labels don't tell which responses they are about.
+    """
+    verdicts = _verdicts(logs)
+    if needs_response_text(verdicts, labels.frame):
+        verdicts["response"] = read_details(logs.responses, scorer)["response"]
+    return join_labels(verdicts.assign(place=verdicts.index), labels.frame)
 
 
 def _verdicts(logs: Logs) -> pd.DataFrame:

@@ -17,6 +17,7 @@ _COMMANDS = {
     "agreement": "Compare verdicts with people's labels.",
     "vote": "Count which prompts models refuse.",
     "report": "Write a report: findings, figures, tables.",
+    "figures": "Draw one figure, or all that logs have data for.",
     "build": "Build a data set by a recipe.",
     "push": "Publish a built data set on the Hugging Face Hub.",
 }

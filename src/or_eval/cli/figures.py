@@ -1,0 +1,152 @@
+"""``or-eval figures``: one figure, or all that logs have data for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.analysis.figures.saving import Format
+
+
+def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    from or_eval.analysis.figures.kinds import KINDS
+
+    width = max(map(len, KINDS))
+    for name, kind in KINDS.items():
+        click.echo(f"{name:<{width}}  {kind.about}; needs {kind.needs}")
+    context.exit()
+
+
+@click.command("figures")
+@click.argument("logs", nargs=-1, required=True)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Figure wanted; several times for several.  [default: all that the logs have data for, "
+    "similarity only with --encoder]",
+)
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_kinds,
+    help="List the kinds with what each needs, and exit.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="figures",
+    show_default=True,
+    help="Folder to write to; with several benchmarks, a folder of it for each.",
+)
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(["html", "svg", "png", "pdf"]),
+    multiple=True,
+    default=["svg"],
+    show_default=True,
+    help="Form to write; several times for several. The data is written as CSV beside it.",
+)
+@click.option(
+    "--labels",
+    "labels_file",
+    type=click.Path(path_type=Path),
+    help="File with people's labels of responses, for the kind labels; they correct rates, too.",
+)
+@click.option(
+    "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"
+)
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="WORD=CLASS",
+    help="What a word among the labels means; as for or-eval agreement.",
+)
+@click.option(
+    "--encoder",
+    metavar="MODEL",
+    help="Embedding model of the kind similarity: a name on the Hub or a folder, for "
+    "sentence-transformers.  [default: a multilingual MiniLM]",
+)
+@click.option(
+    "--scorer",
+    default="refusal",
+    show_default=True,
+    help="Name of the score that says whether a response is a refusal.",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["error", "latest", "all"]),
+    default="error",
+    show_default=True,
+    help="What to do about logs that don't go together; as for or-eval report.",
+)
+def figures(
+    logs: tuple[str, ...],
+    kinds: tuple[str, ...],
+    out: Path,
+    formats: tuple[Format, ...],
+    labels_file: Path | None,
+    label_column: str | None,
+    mapping: tuple[str, ...],
+    encoder: str | None,
+    scorer: str,
+    on_conflict: OnConflict,
+) -> None:
+    """Draw figures from LOGS.
+
+    LOGS are Inspect logs or folders of them. What they lack for a figure is said in a line.
+
+    \b
+    One figure for a paper:
+      or-eval figures logs --kind trade_off --format pdf
+    All there are, to look at:
+      or-eval figures logs --format html --out figures
+    How alike the prompts of rewriting methods are:
+      or-eval figures logs --kind similarity --encoder sentence-transformers/all-MiniLM-L6-v2
+    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    from or_eval.analysis.figures.kinds import KINDS, Material
+    from or_eval.analysis.figures.saving import save_figure
+    from or_eval.analysis.figures.similarity import MULTILINGUAL_MODEL
+    from or_eval.analysis.human_labels import read_labels
+    from or_eval.analysis.report.findings import with_shown_names
+    from or_eval.analysis.responses import by_benchmark, read_logs
+    from or_eval.cli.agreement import word_and_class
+
+    if unknown := [name for name in kinds if name not in KINDS]:
+        raise click.UsageError(f"no kind {', '.join(unknown)}; there are: {', '.join(KINDS)}")
+    labels = None
+    if labels_file is not None:
+        words = dict(word_and_class(item) for item in mapping)
+        labels = read_labels(labels_file, column=label_column, mapping=words)
+    read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
+    for note in read.notes:
+        click.echo(f"note: {note}", err=True)
+    missing = False
+    parts = by_benchmark(read)
+    for benchmark, part in parts.items():
+        material = Material(part, scorer, encoder or MULTILINGUAL_MODEL, labels)
+        place = out if len(parts) == 1 else out / benchmark.replace("/", "-")
+        of = "" if len(parts) == 1 else f"{benchmark}: "
+        # an embedding model is nothing to load, or to download, unasked
+        for name in kinds or [name for name in KINDS if encoder or name != "similarity"]:
+            figure = KINDS[name].draw(material)
+            if figure is not None:
+                written = save_figure(figure, place, formats)
+                click.echo(f"{of}{name}: {', '.join(map(str, written))}")
+                continue
+            missing = missing or name in kinds
+            click.echo(f"{of}{name}: not drawn, needs {KINDS[name].needs}", err=True)
+    if missing:
+        raise click.exceptions.Exit(1)

