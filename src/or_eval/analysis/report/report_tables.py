@@ -7,6 +7,7 @@ import pandas as pd
 from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
+from or_eval.analysis.report.paper_tables import paper_tables
 from or_eval.analysis.wording import COUNTS, UNSURE, doubt_shares
 
 _WHO = {
@@ -128,6 +129,7 @@ def report_tables(found: Findings) -> list[ReportTable]:
             )
             for name, frame in found.rates_by.items()
         ),
+        *paper_tables(found),
         ReportTable(
             "without-verdict",
             "Responses without a verdict",

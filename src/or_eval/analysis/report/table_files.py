@@ -8,25 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from or_eval.analysis.report.contents import ReportTable
+from or_eval.analysis.report.latex import latex
 from or_eval.analysis.report.shown_tables import ShownTable, shown_table
 from or_eval.analysis.tables import spreadsheet_safe
 from or_eval.hostile_text import visible
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    **{
-        character: f"{{{character}}}" for character in "[]*"
-    },  # a line break before them would take them in
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "—": "---",
-    "–": "--",
-    "′": "$'$",
-}
 
 
 def write_tables(tables: list[ReportTable], folder: Path) -> None:
@@ -36,7 +23,9 @@ def write_tables(tables: list[ReportTable], folder: Path) -> None:
         shown = shown_table(table.frame)
         write_csv(table.frame, folder / f"{table.name}.csv")
         (folder / f"{table.name}.md").write_text(markdown(shown), encoding="utf-8")
-        (folder / f"{table.name}.tex").write_text(latex(shown, table.title), encoding="utf-8")
+        (folder / f"{table.name}.tex").write_text(
+            latex(shown, table.title, table.name), encoding="utf-8"
+        )
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
@@ -61,35 +50,6 @@ def markdown(shown: ShownTable) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def latex(shown: ShownTable, title: str) -> str:
-    """Write a table in LaTeX, for the package ``booktabs``."""
-    columns = "".join("r" if numeric else "l" for numeric in shown.numeric)
-    head, *body = (
-        " & ".join(_latex(text) for text in line) + r" \\"
-        for line in (shown.headers, *([cell.text for cell in row] for row in shown.rows))
-    )
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_latex(title)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
 def _markdown(text: str) -> str:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return " ".join(_MARKDOWN.sub(r"\\\1", escaped).split())
-
-
-def _latex(text: str) -> str:
-    return " ".join("".join(_LATEX.get(character, character) for character in text).split())
