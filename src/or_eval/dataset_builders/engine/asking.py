@@ -16,13 +16,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from inspect_ai import Task, eval
-from inspect_ai import score as score_log
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import (
     EvalLog,
-    read_eval_log,
     read_eval_log_sample_summaries,
-    write_eval_log,
 )
 from inspect_ai.model import GenerateConfig, GenerateConfigArgs, Model, ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
@@ -41,7 +38,6 @@ from or_eval.dataset_builders.engine.ledger import (
     MARK,
     REPLIES,
     SIZE,
-    VERDICTS,
     Ledger,
     tested_key,
 )
@@ -50,10 +46,12 @@ from or_eval.dataset_builders.engine.models import (
     BoundModel,
     bindings_of_options,
     default_model,
+    made_of,
 )
 from or_eval.dataset_builders.engine.ports import Verdicts
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.rows import in_batches
+from or_eval.dataset_builders.engine.tested_logs import VERDICTS, judged_as_now
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 from or_eval.solvers.structured_output import failure, generate_structured
@@ -184,7 +182,7 @@ class Asker:
         # What the judge said is in the cache.
         with self._cache():
             for path in logs:
-                if rescored(path, verdicts, self._asking.display):
+                if judged_as_now(path, verdicts, self._asking.display):
                     self.ledger.add(path)
         return [str(path) for path in logs]
 
@@ -253,31 +251,6 @@ class Asker:
         if log.status == "error" and log.error is not None:
             return [_line(log.error.message)]
         return errors
-
-
-def rescored(path: Path, verdicts: Verdicts, display: Any) -> bool:
-    """Judge the responses in a log again where they were judged otherwise; tell whether it was so.
-
-    It holds the log's samples.
-    """
-    head = read_eval_log(str(path), header_only=True)
-    if (head.eval.metadata or {}).get(VERDICTS) == verdicts.mark:
-        return False
-    log = read_eval_log(str(path))
-    log.eval.metadata = {**(log.eval.metadata or {}), VERDICTS: verdicts.mark}
-    log.eval.model_roles = None
-    roles = made_of(verdicts.roles)
-    scored = score_log(
-        log, verdicts.scorers(), model_roles=roles, action="overwrite", display=display, copy=False
-    )
-    write_eval_log(scored, str(path))
-    return True
-
-
-def made_of(roles: Mapping[str, Sequence[BoundModel]]) -> dict[str, Any]:
-    """Make the models of roles, as Inspect takes them."""
-    made = {role: [model.make() for model in models] for role, models in roles.items()}
-    return {role: models if len(models) > 1 else models[0] for role, models in made.items()}
 
 
 def _task(

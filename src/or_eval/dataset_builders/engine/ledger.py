@@ -14,21 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai.log import (
-    EvalLog,
     read_eval_log,
-    read_eval_log_sample_summaries,
     read_eval_log_samples,
 )
 
 from or_eval.dataset_builders.engine.conversations import Answer, Reply
 from or_eval.dataset_builders.engine.request_errors import FAILED
 from or_eval.dataset_builders.engine.rows import in_batches
+from or_eval.dataset_builders.engine.tested_logs import tested_in
 
 LEDGER = "ledger.sqlite"
 MARK = "or_eval"
 """Key of a log's metadata that says what kind of log of a build it is."""
-VERDICTS = "verdicts"
-"""Key of a log's metadata that says what the verdicts on its responses depend on."""
 REPLIES = "replies"
 """Key of a sample's store that holds the replies of a conversation that came to its end."""
 SIZE = "size"
@@ -87,7 +84,7 @@ class Ledger:
             return
         head = read_eval_log(str(path), header_only=True)
         mark = (head.eval.metadata or {}).get(MARK)
-        name, state = self._name(path), path.stat()
+        name = self._name(path)
         with self._base:
             if mark == "questions":
                 self._base.executemany(
@@ -103,8 +100,9 @@ class Ledger:
             elif mark is not None:
                 self._base.executemany(
                     "INSERT OR REPLACE INTO tested VALUES (?, ?)",
-                    ((key, name) for key in _tested(path, str(mark), head)),
+                    ((tested_key(str(mark), id), name) for id in tested_in(path, head)),
                 )
+            state = path.stat()
             self._base.execute(
                 "INSERT OR REPLACE INTO logs VALUES (?, ?, ?)",
                 (name, state.st_size, state.st_mtime_ns),
@@ -168,16 +166,6 @@ def answers_in(path: Path) -> dict[str, Answer]:
         for sample in samples
         if sample.error is None and REPLIES in sample.store
     }
-
-
-def _tested(path: Path, mark: str, head: EvalLog) -> Iterator[str]:
-    """Give the keys of the prompts that were tested as often as they had to be."""
-    epochs = head.eval.config.epochs or 1
-    done: dict[str, int] = {}
-    for summary in read_eval_log_sample_summaries(str(path)):
-        if summary.completed and not summary.error:
-            done[str(summary.id)] = done.get(str(summary.id), 0) + 1
-    return (tested_key(mark, id) for id, count in done.items() if count == epochs)
 
 
 def tested_key(mark: str, id: str) -> str:

@@ -63,12 +63,20 @@ class BoundModel:
         if self.members:
             from or_eval.dataset_builders.engine.pool import pool_of
 
-            return pool_of([member.make() for member in self.members], self._policy())
-        config = GenerateConfig(**{"cache": self._policy(), **self.settings})
+            return pool_of([member.make() for member in self.members], self.cached)
+        config = GenerateConfig(**{"cache": self.cached, **self.settings})
         return get_model(self.name, config=config, memoize=False, **self.arguments)
 
-    def _policy(self) -> CachePolicy:
+    @property
+    def cached(self) -> CachePolicy:
+        """How its replies are cached."""
         return CachePolicy(expiry=None, scopes={"asked": self.identity})
+
+
+def made_of(roles: Mapping[str, Sequence[BoundModel]]) -> dict[str, Any]:
+    """Make the models of roles, as Inspect takes them."""
+    made = {role: [model.make() for model in models] for role, models in roles.items()}
+    return {role: models if len(models) > 1 else models[0] for role, models in made.items()}
 
 
 @dataclass(frozen=True, slots=True)
