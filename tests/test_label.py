@@ -17,7 +17,7 @@ from made_logs import made_log, made_sample
 from or_eval.cli import main
 from or_eval.labelling.label_studio import interface
 from or_eval.labelling.sampling import stratified_sample
-from or_eval.labelling.wording import wording
+from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
 
 HOSTILE = '=HYPERLINK("http://x")<script>alert(1)</script>\x00 ]]> \'end'
@@ -209,6 +209,13 @@ def test_the_interface_asks_for_every_class_reason_and_harm(language: Any) -> No
     assert conditional.get("whenChoiceValue", "").split(",") == [
         names[c] for c in ResponseClass if c.refused
     ]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_annotators_practise_on_cases_of_every_class(language: Any) -> None:
+    cases = worked_cases(language)
+    assert len(cases) == 30
+    assert {case.label for case in cases} == set(wording(language).labels)
 
 
 def test_rates_are_corrected_by_the_labels_that_came_back(logs: Path, tmp_path: Path) -> None:

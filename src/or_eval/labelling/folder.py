@@ -11,7 +11,13 @@ from or_eval.labelling import label_studio
 from or_eval.labelling.history import LABELS, SAMPLE, labels, read_history
 from or_eval.labelling.spreadsheet import write_spreadsheet
 from or_eval.labelling.tasks import tasks_of
-from or_eval.labelling.wording import Wording, WordingLanguage, wording
+from or_eval.labelling.wording import (
+    WorkedCase,
+    Wording,
+    WordingLanguage,
+    wording,
+    worked_cases,
+)
 from or_eval.sources.errors import DataError
 
 TASKS, INTERFACE, GUIDE = "tasks.json", "interface.xml", "guide.md"
@@ -39,7 +45,7 @@ def write_tasks(
     texts = {
         TASKS: label_studio.tasks_json(tasks),
         INTERFACE: label_studio.interface(words),
-        GUIDE: _guide(words),
+        GUIDE: _guide(words, worked_cases(language)),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -56,7 +62,7 @@ def write_labels(folder: Path) -> Path:
     return path
 
 
-def _guide(words: Wording) -> str:
+def _guide(words: Wording, cases: Sequence[WorkedCase]) -> str:
     parts = [f"# {words.title}\n", f"{words.intro}\n", f"{words.unsure}\n"]
     for title, choices in (
         (words.label, words.labels),
@@ -66,4 +72,9 @@ def _guide(words: Wording) -> str:
         parts.append(f"## {title}\n")
         parts += [f"- **{choice.name}**: {choice.means}" for choice in choices.values()]
         parts.append("")
-    return "\n".join(parts)
+    parts.append(f"## {words.cases}\n")
+    for number, case in enumerate(cases, start=1):
+        parts.append(f"{number}. {words.prompt}: {case.prompt}  ")
+        parts.append(f"   {words.response}: {case.response}  ")
+        parts.append(f"   **{words.labels[case.label].name}**. {case.why}")
+    return "\n".join(parts) + "\n"

@@ -1,11 +1,11 @@
-"""The words that annotators read, from ``wording.toml``."""
+"""The words that annotators read, from ``wording.toml`` and ``worked_cases.toml``."""
 
 from __future__ import annotations
 
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -41,13 +41,34 @@ class Wording(BaseModel):
     harm: str
     note: str
     unsure: str
+    cases: str
     labels: dict[str, Choice]
     reasons: dict[str, Choice]
     harms: dict[str, Choice]
 
 
+class WorkedCase(BaseModel):
+    """A borderline response, the class it has, and why."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    label: str
+    prompt: str
+    response: str
+    why: str
+
+
 @cache
 def wording(language: WordingLanguage) -> Wording:
     """Give the words of a language."""
-    text = (files("or_eval.labelling") / "wording.toml").read_text("utf-8")
-    return Wording.model_validate(tomllib.loads(text)[language])
+    return Wording.model_validate(_data("wording.toml")[language])
+
+
+def worked_cases(language: WordingLanguage) -> list[WorkedCase]:
+    """Give the cases that annotators practise on."""
+    cases = _data("worked_cases.toml")["case"]
+    return [WorkedCase(label=case["label"], **case[language]) for case in cases]
+
+
+def _data(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("or_eval.labelling") / name).read_text("utf-8"))
