@@ -60,8 +60,9 @@ _ANSWERED_FIRST_WORDS = 25
 # Words of substance after it, from which on it declines only a part.
 ANSWERED_AFTER_WORDS = 25
 _MOSTLY = 0.5
-# Share of a prompt's words of content in a text that was written for it.
-_ON_TOPIC = 0.2
+# A text that was written for a prompt has so much of its words of content, words that decline more.
+_ON_TOPIC = 0.15
+_DECLINES_ON_TOPIC = 0.2
 # A signature or a title has up to so many words, and no full stop.
 _SIGNATURE_WORDS = 12
 _FULL_STOPS = (".", "!", "?", "…", "。", "！", "？", "।", "॥", "؟", ",", "，", ":", "：", ";")
@@ -302,9 +303,11 @@ def _is_the_text(outline: Outline, decline: int, request: Request, said: str) ->
     if (worked_on or declining.passage.kind is Kind.CODE) and not lectured and request.declines:
         # The text to be worked on declines, and so does what came of it.
         return True
-    if Act.ASKS_DOCUMENT not in asked or request.topic.share_in(said) < _ON_TOPIC:
+    share = request.topic.share_in(said)
+    if Act.ASKS_DOCUMENT not in asked or share < _ON_TOPIC:
         return False
-    if substance(before) < _ANSWERED_FIRST_WORDS and Act.ASKS_REFUSAL in asked and not framed:
+    at_first = substance(before) < _ANSWERED_FIRST_WORDS and not framed
+    if at_first and Act.ASKS_REFUSAL in asked and share > _DECLINES_ON_TOPIC:
         # It was asked for words that decline, and these are they, as far as can be told.
         return True
     own_voice = any(r.does(*_FRAMES_A_REFUSAL) for r in outline.spoken[decline:])

@@ -8,7 +8,12 @@ from functools import cached_property
 
 from or_eval.scorers.rules.acts import acts_of_prompt, may_decline, read_passages
 from or_eval.scorers.rules.detection import detect_languages
-from or_eval.scorers.rules.language_pack import Act, LanguagePack, language_pack
+from or_eval.scorers.rules.language_pack import (
+    Act,
+    LanguagePack,
+    common_words,
+    language_pack,
+)
 from or_eval.scorers.rules.quotation import quotations
 from or_eval.scorers.rules.structure import passages
 from or_eval.scorers.rules.topic import Topic
@@ -39,7 +44,8 @@ class Request:
             # A few words may be taken for another language; the response's is a second witness.
             asked |= {pack.code: pack for pack in packs}
         self.asks: frozenset[Act] = acts_of_prompt(prompt, list(asked.values()))
-        self.topic = Topic(prompt)
+        common = frozenset[str]().union(*(common_words(code) for code in asked))
+        self.topic = Topic(prompt, common)
 
     @property
     def asks_whether(self) -> bool:

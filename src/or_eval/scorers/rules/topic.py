@@ -16,16 +16,21 @@ _HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _READ_CHARS = 6_000
 # The beginning of a word is what inflection leaves of it.
 _STEM = 5
-_SHORT_WORD = 4
+_SHORT_WORD = 3
 # The same for a text in ASCII, as most are, in one go.
 _ASCII_STEM = re.compile(rf"([a-z]{{{_SHORT_WORD},{_STEM}}})[a-z]*")
 
 
 class Topic:
-    """The words of content of a prompt, to be found again in what answers it."""
+    """The words of content of a prompt, to be found again in what answers it.
 
-    def __init__(self, prompt: str) -> None:
-        self._stems = _stems(prompt)
+    Args:
+        prompt: The prompt.
+        common: Words that say nothing of what it is about.
+    """
+
+    def __init__(self, prompt: str, common: frozenset[str] = frozenset()) -> None:
+        self._stems = _stems(" ".join(w for w in _WORD.findall(prompt.lower()) if w not in common))
         self.is_question = prompt.rstrip(CLOSING).endswith(QUESTION_MARKS)
 
     def share_in(self, text: str) -> float:
