@@ -11,12 +11,14 @@ from or_eval.scorers.visible_text import has_visible_text
 # <thought>, <seed:think>, [THINK] (Magistral), ◁think▷ (Kimi), <|begin_of_thought|> (OpenThinker).
 # Attributes are short and hold no brackets, so that a hostile text can't make the search slow.
 _WORD = r"(?:seed:)?(?:think(?:ing)?|reasoning|thoughts?)"
+# What begins a mark comes first, so that the search skips the rest of a text.
 _MARK = re.compile(
-    rf"<(?P<a>/?){_WORD}(?:\s[^<>]{{0,500}})?>|\[(?P<b>/?){_WORD}\]|◁(?P<c>/?){_WORD}▷"
-    rf"|<\|(?:begin_of_{_WORD}|(?P<d>end_of_){_WORD}|(?P<e>/?){_WORD})\|>"
+    rf"[<\[◁](?:(?<=\[)(?P<b>/?){_WORD}\]|(?<=◁)(?P<c>/?){_WORD}▷"
+    rf"|(?<=<)(?:(?P<a>/?){_WORD}(?:\s[^<>]{{0,500}})?>"
+    rf"|\|(?:begin_of_{_WORD}|(?P<d>end_of_){_WORD}|(?P<e>/?){_WORD})\|>"
     # Harmony (gpt-oss): a channel named analysis or commentary, up to the one named final.
-    r"|<\|channel\|>(?:analysis|commentary)[^<\n]{0,80}(?:<\|message\|>)?"
-    r"|(?P<f>(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<\n]{0,80}(?:<\|message\|>)?)",
+    r"|\|channel\|>(?:analysis|commentary)[^<\n]{0,80}(?:<\|message\|>)?"
+    r"|(?P<f>(?:\|end\|><)?(?:\|start\|>assistant<)?\|channel\|>final[^<\n]{0,80}(?:<\|message\|>)?)))",
     re.IGNORECASE,
 )
 _MARK_STARTS = ("<", "[", "◁")

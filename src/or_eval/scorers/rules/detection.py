@@ -221,11 +221,11 @@ def _among_neighbours(sample: str, script: str) -> Languages:
 
 def _hits(told: Mapping[frozenset[str] | None, int]) -> Counter[str]:
     """Count the words of each language, from counts of words by the languages that have them."""
-    hits: Counter[str] = Counter()
+    hits: dict[str, int] = {}
     for codes, count in told.items():
         for code in codes or ():
-            hits[code] += count
-    return hits
+            hits[code] = hits.get(code, 0) + count
+    return Counter(hits)
 
 
 def _with_second(best: str, told: Mapping[frozenset[str] | None, int]) -> Languages:

@@ -12,9 +12,11 @@ _SINGLE = dict.fromkeys("‘’‚‛ʼ′‹›＇`´", "'")
 _in_one_style = replacing({**_DOUBLE, **_SINGLE})
 
 # A double-quoted span stays within its paragraph; a single quote opens after a non-letter and
-# closes before one, so that the apostrophe of "can't" is neither.
+# closes before one, so that the apostrophe of "can't" is neither. What begins either comes first,
+# so that the search skips the rest.
 _SPAN = re.compile(
-    r'"(?:[^"\n]|\n(?![ \t]*\n))*"' r"|(?<![\w'])'(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)"
+    r"""["'](?:(?<=")(?:[^"\n]|\n(?![ \t]*\n))*\""""
+    r"""|(?<=')(?<![\w']')(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w))"""
 )
 # Code, fences and all: what stands in quotes there is said by nobody else.
 _FENCE = r"[ \t]{0,8}(?:```|~~~)"
@@ -57,7 +59,7 @@ def _blanked(text: str, *, keep_whole: bool) -> str:
             return text
         pieces.append(text[end : span.start()])
         # Line breaks stay: they are layout, not speech.
-        pieces.append("".join("\n" if ch == "\n" else " " for ch in span.group()))
+        pieces.append("\n".join(" " * len(line) for line in span.group().split("\n")))
         end = span.end()
     pieces.append(text[end:])
     return "".join(pieces)
