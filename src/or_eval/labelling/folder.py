@@ -12,9 +12,9 @@ from or_eval.labelling.history import LABELS, SAMPLE, labels, read_history
 from or_eval.labelling.spreadsheet import write_spreadsheet
 from or_eval.labelling.tasks import tasks_of
 from or_eval.labelling.wording import (
-    WorkedCase,
     Wording,
     WordingLanguage,
+    WorkedCase,
     wording,
     worked_cases,
 )
