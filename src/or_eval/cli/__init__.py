@@ -11,6 +11,7 @@ from or_eval import __version__
 # The order is that of the help page: from first steps to building data sets.
 _COMMANDS = {
     "demo": "Test a small local model on the bundled prompts.",
+    "sets": "List the public prompt sets that are known.",
     "replay": "Turn responses collected elsewhere into Inspect logs.",
     "classify": "Say of stored responses whether they refuse.",
     "label": "Ask people what responses are.",

@@ -119,6 +119,20 @@ class Layout(_Part):
             or any(text.label is not None for text in self.texts)
         )
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels that prompts have, as far as the layout tells them."""
+        given = [self.label, *(text.label for text in self.texts)]
+        given += self.label_from.words.values() if self.label_from else ()
+        words = dict.fromkeys(str(label) for label in given if label is not None)
+        return list(words) or ([str(label) for label in Label] if self.label_from else [])
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages that prompts have, as far as the layout tells them."""
+        given = [text.language or self.language for text in self.texts] or [self.language]
+        return list(dict.fromkeys(language for language in given if language is not None))
+
     def required_columns(self) -> Iterator[str]:
         """Give the columns without which the source can't be read, each once."""
         lookups = (self.label_from, self.category_from, self.method_from)
