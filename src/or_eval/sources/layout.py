@@ -123,9 +123,10 @@ class Layout(_Part):
     def labels(self) -> list[str]:
         """The labels that prompts have, as far as the layout tells them."""
         given = [self.label, *(text.label for text in self.texts)]
-        given += self.label_from.words.values() if self.label_from else ()
-        words = dict.fromkeys(str(label) for label in given if label is not None)
-        return list(words) or ([str(label) for label in Label] if self.label_from else [])
+        words = [str(label) for label in given if label is not None]
+        if self.label_from is not None:
+            words += self.label_from.words.values() or map(str, Label)
+        return list(dict.fromkeys(words))
 
     @property
     def languages(self) -> list[str]:
