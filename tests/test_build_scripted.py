@@ -105,7 +105,6 @@ CHANGES = [
     "seeds.categories=[violence, privacy]",
     "seeds.per_category=2",
     "rewrite.count=3",
-    f"dedup.model={EMBEDDINGS}",
     "test_refusal.models=[openai-api/loopback/x, openai-api/loopback/y, openai-api/loopback/z]",
     "hard.min_refusals=2",
 ]

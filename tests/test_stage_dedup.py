@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity import embeddings, near_duplicates
+from or_eval.dataset_builders.similarity import embeddings, near_duplicates, near_texts
 from or_eval.dataset_builders.similarity.embeddings import embed
 from or_eval.dataset_builders.similarity.near_duplicates import (
     near_duplicates_of,
@@ -437,14 +437,17 @@ def test_a_missing_extra_is_told(tmp_path, monkeypatch):
         deduplicated(tmp_path, [KILL])
 
     assert str(error.value) == (
-        "needs sentence-transformers and faiss-cpu: pip install 'or-eval[build]'"
+        "needs sentence-transformers and faiss-cpu: pip install 'or-eval[embed]'"
     )
 
 
 def test_a_missing_extra_is_told_before_anything_runs(monkeypatch):
-    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
+    for module in (embeddings, near_texts):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
     place = Place("or_bench", ("moderate",), None)
     with pytest.raises(BuildError, match="needs sentence-transformers"):
+        STAGE.problem(DedupParams(model=MODEL), place)
+    with pytest.raises(BuildError, match=r"needs rensa: pip install 'or-eval\[build\]'"):
         STAGE.problem(DedupParams(), place)
     assert STAGE.problem(DedupParams(threshold=None), place) is None
 

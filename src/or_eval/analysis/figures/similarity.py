@@ -30,7 +30,7 @@ def sentence_encoder(model: str = MULTILINGUAL_MODEL) -> Encoder:
         from sentence_transformers import SentenceTransformer
     except ImportError as missing:
         raise PrerequisiteError(
-            escape("Embeddings need sentence-transformers: pip install 'or-eval[build]'")
+            escape("Embeddings need sentence-transformers: pip install 'or-eval[embed]'")
         ) from missing
     loaded = SentenceTransformer(model)
 

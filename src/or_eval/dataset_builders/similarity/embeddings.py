@@ -26,14 +26,14 @@ _NEEDED = {"sentence-transformers": "sentence_transformers", "faiss-cpu": "faiss
 
 
 def check_needs() -> None:
-    """Check that the extra ``[build]`` is installed.
+    """Check that the extra ``[embed]`` is installed.
 
     Raises:
         BuildError: Some of it is missing.
     """
     missing = [name for name, module in _NEEDED.items() if find_spec(module) is None]
     if missing:
-        raise BuildError(f"needs {' and '.join(missing)}: pip install 'or-eval[build]'")
+        raise BuildError(f"needs {' and '.join(missing)}: pip install 'or-eval[embed]'")
 
 
 def embed(texts: Sequence[str], model: str, kept: Path) -> Vectors:

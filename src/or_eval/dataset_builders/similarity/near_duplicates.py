@@ -50,13 +50,15 @@ class NearDuplicates(NamedTuple):
     Attributes:
         of: For each row, the row that it is a near duplicate of, which is kept; -1 where the row
             itself is.
-        similarity: For each row, the cosine similarity to that row; 0 where there is none.
+        similarity: For each row, the similarity to that row; 0 where there is none.
+        search: How pairs were searched for: ``exact``, ``approximate``, ``MinHash``.
         sampled: Where the search was approximate, how well it did.
     """
 
     of: npt.NDArray[np.int64]
     similarity: Vectors
-    sampled: Sampled | None
+    search: str = "exact"
+    sampled: Sampled | None = None
 
 
 def near_duplicates_within(
@@ -85,14 +87,19 @@ def near_duplicates_within(
         # Of many that are equal, a row may not be among its own nearest.
         near[own] = np.minimum(found.sum(axis=1), _NEIGHBOURS)
         beside_another[ids[found]] = True
-    sampled = _sampled(index, vectors, vectors, least) if len(vectors) > exact_up_to else None
+    approximate = len(vectors) > exact_up_to
+    search = (
+        ("approximate", _sampled(index, vectors, vectors, least))
+        if approximate
+        else ("exact", None)
+    )
     rows = np.flatnonzero(beside_another | (near > 0))
     order = rows[np.argsort(-near[rows], kind="stable")]
     # An empty index with the trained cells of the first, where there are too many for an exact one.
     index.reset()
     kept_index = index if len(order) > exact_up_to else _exact_index(vectors.shape[1])
     of, of_similarity = _kept_of(vectors, order, least, kept_index)
-    return NearDuplicates(of, of_similarity, sampled)
+    return NearDuplicates(of, of_similarity, *search)
 
 
 def near_duplicates_of(
@@ -114,8 +121,13 @@ def near_duplicates_of(
         near = similarity[:, 0] >= least
         of[start : start + len(ids)] = np.where(near, ids[:, 0], -1)
         of_similarity[start : start + len(ids)] = np.where(near, similarity[:, 0], 0)
-    sampled = _sampled(index, vectors, earlier, least) if len(earlier) > exact_up_to else None
-    return NearDuplicates(of, of_similarity, sampled)
+    approximate = len(earlier) > exact_up_to
+    search = (
+        ("approximate", _sampled(index, vectors, earlier, least))
+        if approximate
+        else ("exact", None)
+    )
+    return NearDuplicates(of, of_similarity, *search)
 
 
 def _kept_of(

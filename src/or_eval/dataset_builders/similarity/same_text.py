@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
+
+UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""A letter of a script that writes no spaces between words."""
 
 
 class _Letters(dict[int, int | None]):

@@ -1,13 +1,13 @@
 """The stage ``dedup``: one row for each prompt, however it is spelled or put.
 
-Equal texts first, then texts that mean nearly the same, by the cosine similarity of their
-embeddings; among the rows themselves and against earlier sets.
+Equal texts first, then texts that are nearly the same: by their letters, or, where the recipe
+names an embedding model, by their meaning; among the rows themselves and against earlier sets.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,19 +29,24 @@ from or_eval.dataset_builders.engine.ports import (
 )
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.embeddings import check_needs, embed
+from or_eval.dataset_builders.similarity import embeddings, near_texts
+from or_eval.dataset_builders.similarity.embeddings import embed
 from or_eval.dataset_builders.similarity.near_duplicates import (
     NearDuplicates,
-    Vectors,
     near_duplicates_of,
     near_duplicates_within,
+)
+from or_eval.dataset_builders.similarity.near_texts import (
+    bands_of,
+    near_texts_of,
+    near_texts_within,
 )
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources import load_prompts
 from or_eval.sources.errors import DataError
 
-DEFAULT_MODEL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+LETTERS_THRESHOLD, MEANING_THRESHOLD = 0.7, 0.9
 
 Facet = Literal["label", "category", "language", "source", "method", "seed_id"]
 
@@ -67,15 +72,22 @@ class DedupParams(StageParams):
     """What a recipe may say to ``dedup``.
 
     Attributes:
-        threshold: Least cosine similarity at which two prompts are near duplicates; None to drop
-            equal texts only.
-        model: The sentence-transformers model: a name on the Hub, or a folder.
+        model: The sentence-transformers model whose embeddings are compared: a name on the Hub,
+            or a folder; without one, texts are compared by their letters.
+        threshold: Least similarity at which two prompts are near duplicates; None to drop equal
+            texts only.
         against: Earlier sets.
         within: Columns in which rows must be equal to be compared at all.
     """
 
-    threshold: float | None = Field(default=0.9, gt=0, le=1)
-    model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    model: str | None = Field(default=None, min_length=1)
+    threshold: float | None = Field(
+        default_factory=lambda said: (
+            LETTERS_THRESHOLD if said["model"] is None else MEANING_THRESHOLD
+        ),
+        gt=0,
+        le=1,
+    )
     against: tuple[EarlierSet, ...] = ()
     within: tuple[Facet, ...] = ()
 
@@ -87,12 +99,39 @@ class _Earlier(NamedTuple):
     records: Rows
 
 
+class _Part(NamedTuple):
+    """Some prompts, and what is compared of each: its bands, or its embedding."""
+
+    texts: list[str]
+    marks: npt.NDArray[Any]
+
+
+class _Likeness(NamedTuple):
+    """A way to find near duplicates.
+
+    Attributes:
+        marks: Gives what is compared of texts.
+        within: Compares some with each other.
+        of: Compares some with others, of an earlier set.
+    """
+
+    marks: Callable[[list[str]], npt.NDArray[Any]]
+    within: Callable[[_Part], NearDuplicates]
+    of: Callable[[_Part, _Part], NearDuplicates]
+
+
 class _Prompts(NamedTuple):
-    """Records, the embeddings of their prompts, and which of them are compared at all."""
+    """Records, what is compared of each, and which of them are compared at all."""
 
     records: list[PromptRecord]
-    vectors: Vectors
+    marks: npt.NDArray[Any]
     groups: dict[tuple[Any, ...], npt.NDArray[np.int64]]
+
+    def part(self, rows: npt.NDArray[np.int64]) -> _Part:
+        """Give some of them."""
+        # Mostly all rows are compared with all; the marks of a million would be copied.
+        marks = self.marks if len(rows) == len(self.marks) else self.marks[rows]
+        return _Part([self.records[row].prompt for row in rows], marks)
 
 
 class _Comparison(NamedTuple):
@@ -120,34 +159,48 @@ def run(rows: Rows, params: DedupParams, context: StageContext) -> Iterator[Outc
             different.append(found)
     if params.threshold is None:
         return
-    yield Used({"embedding": [_shown(params.model)]})
+    if params.model is not None:
+        yield Used({"embedding": [_shown(params.model)]})
     if different:
-        yield from _without_near(different, earlier, params, params.threshold, context.out)
+        likeness = _likeness(params.model, params.threshold, context.out)
+        yield from _without_near(different, earlier, params.within, likeness)
+
+
+def _likeness(model: str | None, threshold: float, out: Path) -> _Likeness:
+    if model is None:
+        return _Likeness(
+            lambda texts: bands_of(texts, threshold),
+            lambda part: near_texts_within(*part, threshold),
+            lambda part, others: near_texts_of(*part, *others, threshold),
+        )
+    return _Likeness(
+        lambda texts: embed(texts, model, out / "cache" / "embeddings"),
+        lambda part: near_duplicates_within(part.marks, threshold),
+        lambda part, others: near_duplicates_of(part.marks, others.marks, threshold),
+    )
 
 
 def _without_near(
     different: list[PromptRecord],
     earlier: Sequence[_Earlier],
-    params: DedupParams,
-    threshold: float,
-    out: Path,
+    within: Sequence[Facet],
+    likeness: _Likeness,
 ) -> Iterator[Outcome]:
-    def embedded(records: list[PromptRecord]) -> _Prompts:
-        kept = out / "cache" / "embeddings"
-        vectors = embed([record.prompt for record in records], params.model, kept)
-        return _Prompts(records, vectors, _groups(records, params.within))
+    def marked(records: list[PromptRecord]) -> _Prompts:
+        marks = likeness.marks([record.prompt for record in records])
+        return _Prompts(records, marks, _groups(records, within))
 
-    prompts = embedded(different)
+    prompts = marked(different)
     table = []
     for name, records in earlier:
         if not len(records):
             continue
-        others = embedded(list(records))
-        compared = _with_others(prompts, others, threshold)
+        others = marked(list(records))
+        compared = _with_others(prompts, others, likeness)
         table.append(_summary(name, prompts, compared))
         yield from _near(prompts, others, compared, f"near duplicate of {name}")
         prompts = _without(prompts, compared)
-    compared = _with_each_other(prompts, threshold)
+    compared = _with_each_other(prompts, likeness)
     table.append(_summary("each other", prompts, compared))
     yield from _near(prompts, prompts, compared, "near duplicate")
     for record in _without(prompts, compared).records:
@@ -173,7 +226,7 @@ def _earlier(given: EarlierSet) -> _Earlier:
 
 
 def _data(params: DedupParams) -> Sequence[str]:
-    model = [] if params.threshold is None else [params.model]
+    model = [] if params.model is None or params.threshold is None else [params.model]
     return [*(given.data for given in params.against), *model]
 
 
@@ -210,35 +263,20 @@ def _groups(
     return {facets: np.asarray(members) for facets, members in positions.items()}
 
 
-def _with_others(prompts: _Prompts, others: _Prompts, threshold: float) -> list[_Comparison]:
+def _with_others(prompts: _Prompts, others: _Prompts, likeness: _Likeness) -> list[_Comparison]:
     return [
-        _Comparison(
-            members,
-            others.groups[facets],
-            near_duplicates_of(
-                _part(prompts.vectors, members),
-                _part(others.vectors, others.groups[facets]),
-                threshold,
-            ),
-        )
+        _Comparison(members, other, likeness.of(prompts.part(members), others.part(other)))
         for facets, members in prompts.groups.items()
-        if facets in others.groups
+        if (other := others.groups.get(facets)) is not None
     ]
 
 
-def _with_each_other(prompts: _Prompts, threshold: float) -> list[_Comparison]:
+def _with_each_other(prompts: _Prompts, likeness: _Likeness) -> list[_Comparison]:
     return [
-        _Comparison(
-            members, members, near_duplicates_within(_part(prompts.vectors, members), threshold)
-        )
+        _Comparison(members, members, likeness.within(prompts.part(members)))
         for members in prompts.groups.values()
         if len(members) > 1
     ]
-
-
-def _part(vectors: Vectors, rows: npt.NDArray[np.int64]) -> Vectors:
-    # Mostly all rows are compared with all; a million would be copied.
-    return vectors if len(rows) == len(vectors) else vectors[rows]
 
 
 def _near(
@@ -266,7 +304,7 @@ def _without(prompts: _Prompts, compared: Iterable[_Comparison]) -> _Prompts:
     groups = {facets: position[rows[kept[rows]]] for facets, rows in prompts.groups.items()}
     return _Prompts(
         [prompts.records[row] for row in left],
-        prompts.vectors[left],
+        prompts.marks[left],
         {facets: rows for facets, rows in groups.items() if len(rows)},
     )
 
@@ -279,7 +317,7 @@ def _summary(other: str, prompts: _Prompts, compared: Sequence[_Comparison]) -> 
         "compared with": other,
         "rows": len(prompts.records),
         "near duplicates": sum(int((found.of >= 0).sum()) for _, _, found in compared),
-        "search": "approximate" if samples else "exact",
+        "search": " and ".join(sorted({found.search for _, _, found in compared})),
         "pairs in the sample": pairs if samples else None,
         "recall": sum(sample.found for sample in samples) / pairs if pairs else None,
     }
@@ -297,7 +335,7 @@ def _parts(params: DedupParams) -> list[str]:
 
 def _problem(params: DedupParams, place: Place) -> str | None:
     if params.threshold is not None:
-        check_needs()
+        (near_texts if params.model is None else embeddings).check_needs()
     return None
 
 

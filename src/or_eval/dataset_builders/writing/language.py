@@ -6,13 +6,13 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from or_eval.dataset_builders.similarity.same_text import UNSPACED
 from or_eval.scorers.rules.detection import detect_languages
 from or_eval.sources.language import detect_language
 
 CHARS_PER_WORD = 2
 """Characters of a script without spaces that make a word, as the rules count them."""
 
-_UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _UNSPACED_LANGUAGES = {"zh", "yue", "ja", "th"}
 _WORD = re.compile(r"\S*\w\S*")
 
@@ -34,7 +34,7 @@ def count_words(text: str) -> int:
     """Count words; two characters of Chinese, Japanese or Thai, which has no spaces, are one."""
     if text.isascii():
         return len(_WORD.findall(text))
-    spaced, unspaced = _UNSPACED.subn(" ", text)
+    spaced, unspaced = UNSPACED.subn(" ", text)
     return len(_WORD.findall(spaced)) + (unspaced + 1) // CHARS_PER_WORD
 
 

@@ -1,0 +1,176 @@
+"""Near duplicates among texts by their letters alone: no model, no network.
+
+Two texts are as similar as the sets of their short runs of letters overlap (Jaccard). MinHash
+proposes the pairs to compare: each text has a number of bands, and two texts that share one are
+compared letter by letter, so that no pair is called near which isn't. What MinHash can do is miss
+a pair: the nearer the pair, the less likely (see :data:`RECALL`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
+from or_eval.dataset_builders.similarity.same_text import UNSPACED, same_text
+
+Bands: TypeAlias = npt.NDArray[np.uint64]
+
+RECALL = 0.99
+"""Share of the pairs that are just near enough that MinHash is expected to propose, or more."""
+
+_SEARCH = "MinHash"
+_BANDS = 32
+_MOST_ROWS = 12
+_SEED = 42
+_RUN, _UNSPACED_RUN = 3, 2
+_CHUNK = 4096
+_REMEMBERED = 1 << 16
+# Knuth's multiplier for a linear congruence of 64 bits: folds the numbers of a band into one.
+_FOLD = np.uint64(6364136223846793005)
+
+
+def check_needs() -> None:
+    """Check that the extra ``[build]`` is installed.
+
+    Raises:
+        BuildError: It is missing.
+    """
+    if find_spec("rensa") is None:
+        raise BuildError("needs rensa: pip install 'or-eval[build]'")
+
+
+def runs_of_letters(text: str) -> frozenset[str]:
+    """Give the runs of three letters of a text, and of two where a script has no spaces.
+
+    A character of these says as much as half a word, so that one that is changed in a short text
+    would spoil too many longer runs.
+    """
+    plain = same_text(text)
+    sizes = (_UNSPACED_RUN if UNSPACED.match(letter) else _RUN for letter in plain)
+    runs = (
+        plain[start : start + size]
+        for start, size in enumerate(sizes)
+        if start + size <= len(plain)
+    )
+    return frozenset(runs) or frozenset([plain])
+
+
+def bands_of(texts: Sequence[str], threshold: float) -> Bands:
+    """Give the bands of texts, a row each, for texts that are to be compared at a threshold."""
+    from rensa import RMinHash
+
+    rows = _rows_of_a_band(threshold)
+    found = np.zeros((len(texts), _BANDS), np.uint64)
+    for start in range(0, len(texts), _CHUNK):
+        runs = [list(runs_of_letters(text)) for text in texts[start : start + _CHUNK]]
+        digests = RMinHash.digests_from_token_sets(runs, _BANDS * rows, _SEED)
+        parts = np.asarray(digests, np.uint64).reshape(-1, _BANDS, rows)
+        # Equal numbers in two bands are no match.
+        folded = np.broadcast_to(np.arange(_BANDS, dtype=np.uint64), parts.shape[:2])
+        for number in range(rows):
+            folded = folded * _FOLD + parts[:, :, number]
+        found[start : start + len(runs)] = folded
+    return found
+
+
+def near_texts_within(texts: Sequence[str], bands: Bands, threshold: float) -> NearDuplicates:
+    """Choose texts to keep, so that the others are near duplicates of one that is kept.
+
+    Of texts that are near each other the first stays. Every other text is near the one it is
+    said to duplicate, the nearest that stays, and not just near something that is near it.
+
+    Args:
+        texts: The texts.
+        bands: Their bands, for this threshold.
+        threshold: Least similarity of near duplicates.
+    """
+    return _near(texts, bands, threshold)
+
+
+def near_texts_of(
+    texts: Sequence[str],
+    bands: Bands,
+    earlier: Sequence[str],
+    earlier_bands: Bands,
+    threshold: float,
+) -> NearDuplicates:
+    """Find the texts that are near duplicates of an earlier set's.
+
+    Args:
+        texts: The texts.
+        bands: Their bands, for this threshold.
+        earlier: Those of the earlier set; :attr:`NearDuplicates.of` counts in these.
+        earlier_bands: Their bands.
+        threshold: Least similarity of near duplicates.
+    """
+    known = len(earlier)
+    found = _near([*earlier, *texts], np.concatenate([earlier_bands, bands]), threshold, known)
+    return NearDuplicates(found.of[known:], found.similarity[known:], _SEARCH)
+
+
+def _near(
+    texts: Sequence[str], bands: Bands, threshold: float, known: int | None = None
+) -> NearDuplicates:
+    """Go through texts in order; keep each that is near none that is kept.
+
+    Where some are known, these are kept, and what comes after them is compared with them alone.
+    """
+    of = np.full(len(texts), -1)
+    similarity = np.zeros(len(texts), np.float32)
+    shared = _shared(bands)
+    runs = lru_cache(_REMEMBERED)(lambda row: runs_of_letters(texts[row]))
+    kept: defaultdict[int, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(shared.any(axis=1)).tolist():
+        keys = bands[row, shared[row]].tolist()
+        if known is None or row >= known:
+            proposed = sorted({other for key in keys for other in kept.get(key, ())})
+            best, best_of = _nearest(runs(row), [(other, runs(other)) for other in proposed])
+            if best >= threshold:
+                of[row], similarity[row] = best_of, best
+                continue
+        if known is None or row < known:
+            for key in keys:
+                kept[key].append(row)
+    return NearDuplicates(of, similarity, _SEARCH)
+
+
+def _rows_of_a_band(threshold: float) -> int:
+    """Give the most MinHash values that a band may join and still reach the recall.
+
+    Two texts of similarity s agree in a band of r values with the probability s^r.
+    """
+    needed = 1 - (1 - RECALL) ** (1 / _BANDS)
+    if threshold >= needed ** (1 / _MOST_ROWS):
+        return _MOST_ROWS
+    return max(1, int(math.log(needed) / math.log(threshold)))
+
+
+def _shared(bands: Bands) -> npt.NDArray[np.bool_]:
+    """Tell which bands of which texts another text has as well; most have none."""
+    shared = np.zeros(bands.shape, bool)
+    for number in range(bands.shape[1]):
+        _, which, counts = np.unique(bands[:, number], return_inverse=True, return_counts=True)
+        shared[:, number] = counts[which] > 1
+    return shared
+
+
+def _nearest(
+    runs: frozenset[str], others: Sequence[tuple[int, frozenset[str]]]
+) -> tuple[float, int]:
+    """Give the greatest similarity, and the first that has it."""
+    best, best_of = 0.0, -1
+    for other, found in others:
+        same = len(runs & found)
+        similarity = same / (len(runs) + len(found) - same)
+        if similarity > best:
+            best, best_of = similarity, other
+    return best, best_of
