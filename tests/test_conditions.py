@@ -89,6 +89,16 @@ def test_options_of_other_tasks_tell_logs_on_the_same_samples_apart(tmp_path: Pa
     assert names == ["m (framing=plain)", "m (framing=story)"]
 
 
+def test_notes_name_logs_below_the_folder_given(tmp_path: Path) -> None:
+    log_under(tmp_path / "a", "1", 0.0)
+    log_under(tmp_path / "a" / "b", "2", 1.0)
+    notes = read_logs(tmp_path, on_conflict="all").notes
+    assert notes == [
+        "b/2.eval: second log of m on the same samples of or_eval/prompts (the first: 1.eval); "
+        "all of it is used"
+    ]
+
+
 def test_settings_that_differ_between_two_runs_are_listed(tmp_path: Path) -> None:
     a = log_under(tmp_path, "1", 0.0, temperature=0.5)
     b = log_under(tmp_path, "2", 0.0, prompt="safe", temperature=0.5)

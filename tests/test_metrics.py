@@ -227,14 +227,16 @@ def test_log_report_summary_and_pandas_tell_one_number_and_interval(tmp_path: Pa
     for end in ("lower", "upper"):
         assert in_log[f"over_refusal_rate_{end}"] == pytest.approx(in_frame[end])
         assert in_summary[f"over_refusal_{end}"] == pytest.approx(in_frame[end])
-    # by hand: the families' deviations, their effective number, and Wilson's interval
+    # by hand: the families' deviations, their effective number, the worst case, Wilson's interval
     size = means.groupby(level=0).size()
     total = means.groupby(level=0).sum()
     n, rate = len(means), means.mean()
     families = n**2 / (size**2).sum()
     variance = families / (families - 1) * ((total - size * rate) ** 2).sum() / n**2
     events = n * min(rate, 1 - rate)
-    effect = (events * variance / (rate * (1 - rate) / n) + n / families) / (events + 1)
+    weight = 1 / (1 + (2 * events / families) ** 2)
+    effect = events * variance / (rate * (1 - rate) / n) + weight * n / families
+    effect /= events + weight
     t, size_of = stats.t.ppf(0.975, families - 1), n / effect
     centre = (rate + t**2 / (2 * size_of)) / (1 + t**2 / size_of)
     half = t * math.sqrt(rate * (1 - rate) / size_of + t**2 / (4 * size_of**2))

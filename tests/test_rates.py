@@ -188,6 +188,25 @@ def test_rates_split_count_and_leave_the_unscored_out() -> None:
     assert by_category[["category", "n"]].values.tolist() == [["hate", 2]]
 
 
+def test_no_bound_lies_on_the_wrong_side_of_its_rate() -> None:
+    random = np.random.default_rng(4)
+    for share in (0.0, 0.02, 0.5, 0.98, 1.0):
+        rows = [
+            {"id": f"p{n}", "seed_id": f"s{n // 7}", "epoch": epoch}
+            | {"refused": bool(random.random() < share), "certain": bool(random.random() < 0.9)}
+            for n in range(70)
+            for epoch in range(1, 1 + int(random.integers(1, 8)))
+        ]
+        frame = responses(rows)
+        truth = pd.Series(np.where(random.random(len(frame)) < 0.3, frame["refused"], np.nan))
+        for found in (None, corrections(frame, truth)):
+            [row] = rates(frame, found=found).to_dict("records")
+            assert 0 <= row["lower"] <= row["rate"] <= row["upper"] <= 1
+            assert 0 <= row["lowest"] <= row["highest"] <= 1
+            if share in (0, 1):
+                assert row["rate"] == share
+
+
 def test_rates_cluster_epochs_and_families() -> None:
     rows = [{"id": str(n), "epoch": e, "refused": n % 3 == 0} for n in range(30) for e in (1, 2)]
     table = rates(responses(rows)).loc[0]
@@ -255,8 +274,9 @@ def test_models_are_compared_on_the_prompts_that_both_have() -> None:
     row = compare_columns(means[["a", "b"]], families).loc[0]
     assert row[["n", "families", "a_more", "b_more"]].tolist() == [20, 20, 9, 0]
     assert row["difference"] == pytest.approx(0.45)
-    # Flipping the nine signs either way round is as much as two of 512 flips: McNemar's exact p.
-    assert row["p"] == pytest.approx(2 / 2**9, abs=TOLERANCE)
+    # Flipping the nine signs either way round is as much as two of 512 flips: McNemar's exact p,
+    # of which the mid-p counts half; the normal distribution leaves a little more.
+    assert 1 / 2**9 <= row["p"] < 2 / 2**9
     assert 0.2 < row["lower"] < 0.45 < row["upper"] < 0.75
     table = compare_columns(means, families).set_index(["a", "b"])
     same = table.loc[("a", "c")]

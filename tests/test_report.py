@@ -219,8 +219,6 @@ def test_sentences_on_toxic_and_on_unlabelled_prompts_only(tmp_path: Path) -> No
     assert said(tmp_path / "u").splitlines() == [
         "1 model was asked 1 prompt, none of them labelled safe or toxic: there is no rate to tell."
     ]
-    found = summary_of(write_report(tmp_path / "u", tmp_path / "out").parent)
-    assert found["models"] == []
 
 
 def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
@@ -371,9 +369,15 @@ def test_markdown_is_escaped() -> None:
         pd.DataFrame({"model_name": ["[a|b] <i> [x](y)\n*c*", "50 % & $x_1$ \\ ^~"]})
     )
     assert markdown(shown).splitlines()[2:] == [
-        "| \\[a\\|b\\] &lt;i&gt; \\[x\\]\\(y\\) \\*c\\* |",
-        "| 50 % & $x\\_1$ \\\\ ^\\~ |".replace("&", "&amp;"),
+        "| \\[a\\|b\\] &lt;i&gt; \\[x\\](y) \\*c\\* |",
+        "| 50 % & $x_1$ \\\\ ^\\~ |",
     ]
+    plain = pd.DataFrame({"model": ["gpt-4.1_mini (system_prompt=safe), +3.0 to -2 %!"]})
+    assert markdown(shown_table(plain)).splitlines()[2] == f"| {plain.iat[0, 0]} |"
+    sly = pd.DataFrame({"model": ["_emphasis_ &lt;b&gt; &#60; __x"]})
+    assert markdown(shown_table(sly)).splitlines()[2] == (
+        "| \\_emphasis\\_ &amp;lt;b&amp;gt; &amp;#60; \\__x |"
+    )
 
 
 def test_intervals_stand_beside_their_figures() -> None:

@@ -12,12 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LEVEL = 0.95
-WORST_CASE_EVENTS = 1.0
-"""How many refusals (or answers) the supposition that families are of one mind weighs as much as.
-
-Chosen by simulation (``benchmarks/coverage.py``): with 0.5, intervals of families with an
-intra-family correlation of 0.5 cover less than 93 %; with 3 they are needlessly wide.
-"""
+SMALLEST_EFFECT = 0.5
+"""The least design effect of prompts with one response each: families are rarely more unlike
+within than between, and where a few look so it is by chance."""
 
 
 class Estimate(NamedTuple):
@@ -83,6 +80,24 @@ def family_codes(families: Sequence[Hashable] | ArrayLike) -> tuple[NDArray[np.i
     return np.asarray(codes, dtype=np.int64), len(known)
 
 
+def with_worst_case(effect: float, worst: float, events: float, families: float) -> float:
+    """Draw a design effect towards that of families which are of one mind throughout.
+
+    Where few prompts are refused (or few are answered), how alike families are can't be seen in
+    them, and twenty prompts of a family may tell no more than one. This supposition weighs as much
+    as one refusal while there are few, and is given up once there is about one for every second
+    family; chosen by simulation, as ``benchmarks/coverage.py`` shows it.
+
+    Args:
+        effect: The design effect that is seen.
+        worst: That of families of one mind: the prompts of each.
+        events: Refusals, or answers where these are fewer.
+        families: Number of families.
+    """
+    weight = 1 / (1 + (2 * events / families) ** 2)
+    return (events * effect + weight * worst) / (events + weight)
+
+
 def rate_interval(
     values: ArrayLike, families: Sequence[Hashable] | ArrayLike, *, level: float = LEVEL
 ) -> Estimate:
@@ -95,12 +110,11 @@ def rate_interval(
 
     - Families of unequal size count as ``n^2 / sum of size^2`` equal ones (Carter, Schnepel and
       Steigerwald, 2017), both in the correction of the variance and in the degrees of freedom.
-    - The design effect is that of the clustered variance drawn towards the worst case, families
-      that are of one mind throughout, which weighs as much as :data:`WORST_CASE_EVENTS` refusals
-      (or answers, where these are fewer). A rate of 0 or 1 shows nothing of how far a family is
-      of one mind: then the families count, not the prompts.
+    - The design effect is that of the clustered variance, drawn towards the worst case where there
+      are few refusals, or few answers (:func:`with_worst_case`). A rate of 0 or 1 shows nothing of
+      how far a family is of one mind: then the families count, not the prompts.
     - Several responses to a prompt enter as their mean. Where there are such means, the design
-      effect may be less than 1.
+      effect may be less than :data:`SMALLEST_EFFECT`.
 
     Args:
         values: A value between 0 and 1 for each prompt: the mean over its responses.
@@ -141,8 +155,6 @@ def effective_size(
     variance = effective / (effective - 1) * float((deviations**2).sum()) / n**2
     independent = share * (1 - share) / n
     effect = variance / independent if independent > 0 else 1.0
-    events = n * min(share, 1 - share)
-    worst = n / effective
-    effect = events * max(effect, 1.0 if whole else 0.0) + WORST_CASE_EVENTS * worst
-    effect /= events + WORST_CASE_EVENTS
+    effect = max(effect, SMALLEST_EFFECT if whole else 0.0)
+    effect = with_worst_case(effect, n / effective, n * min(share, 1 - share), effective)
     return n / effect, t_quantile(max(effective - 1, 1.0), level)

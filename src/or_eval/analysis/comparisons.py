@@ -12,7 +12,7 @@ import pandas as pd
 from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
 from or_eval.analysis.families import response_families
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, between, compare_all, paired
-from or_eval.analysis.rates import prompt_means
+from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.intervals import LEVEL
 from or_eval.schema import Label
 
@@ -108,7 +108,7 @@ def correcting(
 def compare_models(
     responses: pd.DataFrame, found: Corrections | None = None, *, level: float = LEVEL
 ) -> pd.DataFrame:
-    """Compare every two models on safe and on toxic prompts.
+    """Compare every two models on safe and on toxic prompts, or on all where none has a label.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
@@ -119,7 +119,7 @@ def compare_models(
         The rows of :func:`compare_columns` for each ``label``, safe ones first.
     """
     parts = []
-    for label in (Label.SAFE, Label.TOXIC):
+    for label in measures_in(responses):
         of_label = responses[responses["label"] == label]
         if of_label.empty:
             continue
@@ -150,7 +150,7 @@ def compare_groups(responses: pd.DataFrame, column: str, *, level: float = LEVEL
         ``rate_b``, and what :func:`or_eval.analysis.paired_tests.compare_all` gives.
     """
     parts = []
-    for label in (Label.SAFE, Label.TOXIC):
+    for label in measures_in(responses):
         of_label = responses[(responses["label"] == label) & responses[column].notna()]
         means = prompt_means(of_label)
         group = of_label.drop_duplicates("id").set_index("id")[column].reindex(means.index)

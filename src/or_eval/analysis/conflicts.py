@@ -47,7 +47,7 @@ def settle_logs(heads: Sequence[LogHead], scorer: str, on_conflict: OnConflict) 
     if not kept:
         raise LogError("No complete log is left: " + "; ".join(conflicts))
     used = {head.location for head in kept}
-    left_out = [head.location for head in heads if head.location not in used]
+    left_out = [head.name for head in heads if head.location not in used]
     notes = [*superseded, *conflicts, *(f"left out (latest): {path}" for path in left_out)]
     return Settled(kept, notes)
 
@@ -55,7 +55,7 @@ def settle_logs(heads: Sequence[LogHead], scorer: str, on_conflict: OnConflict) 
 def _without_superseded(heads: Sequence[LogHead]) -> tuple[list[LogHead], list[str]]:
     """Leave out unfinished logs whose task was finished in a later one: Inspect keeps its id."""
     finished = {
-        (head.header.eval.task_id, head.model): head.location for head in heads if head.complete
+        (head.header.eval.task_id, head.model): head.name for head in heads if head.complete
     }
     kept, notes = [], []
     for head in heads:
@@ -63,7 +63,7 @@ def _without_superseded(heads: Sequence[LogHead]) -> tuple[list[LogHead], list[s
         if head.complete or instead is None or not head.header.eval.task_id:
             kept.append(head)
         else:
-            notes.append(f"{head.location}: left out, {instead} finishes its task")
+            notes.append(f"{head.name}: left out, {instead} finishes its task")
     return kept, notes
 
 
@@ -78,7 +78,7 @@ def conflict_error(conflicts: Sequence[str]) -> LogError:
 
 def _incomplete(heads: Sequence[LogHead]) -> list[str]:
     return [
-        f"{head.location}: incomplete log of {head.model} ({_state(head)})"
+        f"{head.name}: incomplete log of {head.model} ({_state(head)})"
         for head in heads
         if not head.complete
     ]
@@ -92,8 +92,8 @@ def _state(head: LogHead) -> str:
 
 def _same_samples(heads: Sequence[LogHead]) -> list[str]:
     return [
-        f"{later.location}: second log of {later.model} on the same samples of {later.task} "
-        f"(the first: {earlier.location})"
+        f"{later.name}: second log of {later.model} on the same samples of {later.task} "
+        f"(the first: {earlier.name})"
         for earlier, later in combinations(heads, 2)
         if _overlap(earlier, later)
     ]

@@ -26,6 +26,7 @@ class LogHead(NamedTuple):
 
     Attributes:
         location: Where the log lies: a path or a URL, without ``file://``.
+        name: Its path below the folder that all logs read with it lie in: what stands in files.
         modified: When its file was last written, as given by the file system (0 if unknown).
         header: Inspect's own header: model, task, data set, status, scores.
         condition: What tells it from the model's other logs, as ``system_prompt=safe``
@@ -35,6 +36,7 @@ class LogHead(NamedTuple):
     """
 
     location: str
+    name: str
     modified: float
     header: EvalLog
     condition: str = ""
@@ -106,7 +108,8 @@ def read_heads(paths: LogPaths) -> list[LogHead]:
     """
     named = [paths] if isinstance(paths, str | PathLike) else list(paths)
     found = {info.name: info for path in named for info in _find(fspath(path))}
-    heads = [_read_head(info) for info in found.values()]
+    names = _below_one_folder([_location(info) for info in found.values()])
+    heads = [_read_head(info, name) for info, name in zip(found.values(), names, strict=True)]
     return sorted(heads, key=lambda head: (head.header.eval.created, head.modified, head.location))
 
 
@@ -127,15 +130,27 @@ def _find(path: str) -> list[EvalLogInfo]:
     raise LogError(f"{path}: no Inspect log (.eval or .json) there")
 
 
-def _read_head(info: EvalLogInfo) -> LogHead:
+def _location(info: EvalLogInfo) -> str:
+    return info.name.removeprefix("file://")
+
+
+def _below_one_folder(locations: Sequence[str]) -> list[str]:
+    """Name logs by their paths below the folder that they all lie in."""
+    parts = [location.split("/") for location in locations]
+    shared = 0
+    while all(len(path) > shared + 1 for path in parts) and len({p[shared] for p in parts}) == 1:
+        shared += 1
+    return ["/".join(path[shared:]) for path in parts]
+
+
+def _read_head(info: EvalLogInfo, name: str) -> LogHead:
     try:
         header = read_eval_log(info.name, header_only=True)
     except Exception as problem:
         raise LogError(
-            f"{info.name.removeprefix('file://')}: can't be read as an Inspect log "
-            f"({_first_line(problem)})"
+            f"{_location(info)}: can't be read as an Inspect log ({_first_line(problem)})"
         ) from problem
-    return LogHead(info.name.removeprefix("file://"), info.mtime or 0, header)
+    return LogHead(_location(info), name, info.mtime or 0, header)
 
 
 def _first_line(problem: Exception) -> str:

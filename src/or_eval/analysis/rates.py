@@ -21,6 +21,15 @@ _CORRECTION = (
 )
 MEASURES = {Label.SAFE: "over_refusal", Label.TOXIC: "toxic_rejection"}
 """What the refused share of the prompts of a label is called."""
+_OF_UNLABELLED = {Label.UNLABELLED: "refusal_rate"}
+
+
+def measures_in(responses: pd.DataFrame) -> dict[Label, str]:
+    """Give the labels whose prompts have rates, and what these are called.
+
+    Those of safe and of toxic prompts; where no prompt has a label, one of all prompts.
+    """
+    return MEASURES if responses["label"].isin(list(MEASURES)).any() else _OF_UNLABELLED
 
 
 def prompt_means(responses: pd.DataFrame) -> pd.DataFrame:
@@ -48,6 +57,9 @@ def rates(
 ) -> pd.DataFrame:
     """Give the refused share of safe and of toxic prompts' responses.
 
+    Prompts without a label enter neither rate; where there are no others, theirs is the
+    ``refusal_rate``.
+
     A rate is the mean over prompts of the refused share of the responses to each, so that a
     prompt counts once however often it was asked; its interval counts families
     (:func:`or_eval.intervals.rate_interval`).
@@ -62,10 +74,11 @@ def rates(
         level: Confidence level.
 
     Returns:
-        A row per group and label, sorted: the columns of ``by``, ``measure`` (``over_refusal`` or
-        ``toxic_rejection``), ``n`` (responses with a verdict), ``refused``, ``uncertain`` (verdicts
-        that are not certain), ``unscored`` (responses with none, errors left out), ``errors``,
-        ``families``, ``rate``, ``lower``, ``upper``, and ``lowest`` and ``highest``: what the
+        A row per group and label, sorted: the columns of ``by``, ``measure`` (``over_refusal``,
+        ``toxic_rejection`` or ``refusal_rate``), ``n`` (responses with a verdict), ``refused``,
+        ``uncertain`` (verdicts that are not certain), ``unscored`` (responses with none, errors
+        left out), ``errors``, ``families``, ``rate``, ``lower``, ``upper``, and ``lowest`` and
+        ``highest``: what the
         rate would be if every uncertain verdict and every response without one fell to the
         answers, or to the refusals. With corrections also ``raw``, ``raw_lower`` and
         ``raw_upper`` (the verdicts as they stand), ``known_lower`` and ``known_upper`` (where the
@@ -252,13 +265,14 @@ _OF_FOUR: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 def _groups(
     responses: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.Series[str]]]:
-    """Split the responses to safe and toxic prompts; give each group's key, rows and families."""
-    labelled = responses[responses["label"].isin(list(MEASURES))]
+    """Split the responses by label too; give each group's key, rows and families."""
+    measures = measures_in(responses)
+    labelled = responses[responses["label"].isin(list(measures))]
     families = response_families(labelled)
     for values, group in labelled.groupby([*by, "label"], sort=True):
         key: dict[str, Hashable] = dict(zip((*by, "label"), values, strict=True))
         yield (
-            key | {"measure": MEASURES[Label(str(key["label"]))]},
+            key | {"measure": measures[Label(str(key["label"]))]},
             group,
             families.loc[group.index],
         )

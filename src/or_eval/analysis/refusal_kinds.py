@@ -9,7 +9,7 @@ import pandas as pd
 
 from or_eval.analysis.families import response_families
 from or_eval.analysis.logs import LogError
-from or_eval.analysis.rates import MEASURES, mean_over_prompts
+from or_eval.analysis.rates import mean_over_prompts, measures_in
 from or_eval.intervals import LEVEL
 from or_eval.schema import Provenance, Reason
 
@@ -39,7 +39,9 @@ def refusal_shares(
         refusal has a kind.
     """
     columns = [*by, "label", kind, "n", "total", "share", "lower", "upper"]
-    scored = responses[responses["label"].isin(list(MEASURES)) & responses["refused"].notna()]
+    scored = responses[
+        responses["label"].isin(list(measures_in(responses))) & responses["refused"].notna()
+    ]
     refused = scored["refused"].astype("bool")
     if scored.loc[refused, kind].isna().all():
         return pd.DataFrame(columns=columns)

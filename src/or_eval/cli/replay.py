@@ -41,6 +41,11 @@ _LOG_NAME_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
     "a path, and join FILE to them by the text.  [default: the prompts in FILE]",
 )
 @click.option("--source", metavar="ENTRY", help="Catalogue entry to read --prompts by.")
+@click.option(
+    "--label",
+    type=click.Choice(["safe", "toxic"]),
+    help="Label of all prompts, where neither FILE nor --prompts tells it.",
+)
 @click.option("--prompt-column", metavar="NAME")
 @click.option("--response-column", metavar="NAME")
 @click.option("--model-column", metavar="NAME")
@@ -61,6 +66,7 @@ def replay(
     model: str | None,
     prompts: str | None,
     source: str | None,
+    label: str | None,
     score: bool,
     overwrite: bool,
     **columns: str | None,
@@ -77,6 +83,8 @@ def replay(
       or-eval replay responses.jsonl.gz --log-dir logs/replay
     Labels and categories from a public set:
       or-eval replay responses.csv --prompts xstest.csv --source xstest
+    Prompts that are all harmless, with nothing that says so:
+      or-eval replay responses.csv --label safe
     One model, under other column names:
       or-eval replay out.parquet --model my-model --response-column text
     """  # noqa: D301
@@ -95,7 +103,7 @@ def replay(
         )
     written = []
     for name in models:
-        log = _run(file, name, prompts, source, named, log_dir, score)
+        log = _run(file, name, prompts, source, label, named, log_dir, score)
         written.append(_written(name, log))
         for location in earlier.get(name, []):
             _remove(location)
@@ -156,6 +164,7 @@ def _run(
     model: str,
     prompts: str | None,
     source: str | None,
+    label: str | None,
     columns: dict[str, str],
     log_dir: str,
     score: bool,
@@ -170,7 +179,7 @@ def _run(
 
     from or_eval.tasks import replay as replay_task
 
-    task = replay_task(file, model, prompts=prompts, source=source, columns=columns)
+    task = replay_task(file, model, prompts=prompts, source=source, label=label, columns=columns)
     with _log_named_after(model):
         # Nobody watches samples that take milliseconds each, so none is streamed to the viewer.
         logs = run_tasks(task, log_dir=log_dir, score=score, log_realtime=False)

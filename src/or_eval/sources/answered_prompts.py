@@ -30,7 +30,11 @@ class AnsweredPrompts(NamedTuple):
 
 
 def answered_prompts(
-    responses: ResponseFile, model: str, data: str | Path | None = None, source: str | None = None
+    responses: ResponseFile,
+    model: str,
+    data: str | Path | None = None,
+    source: str | None = None,
+    label: str | None = None,
 ) -> AnsweredPrompts:
     """Give the prompts that a model is taken to have been asked.
 
@@ -41,18 +45,20 @@ def answered_prompts(
         data: Prompts to load instead of the file's own, as :func:`load_prompts` takes them; the
             file's are then joined to them by their text.
         source: Catalogue entry to read `data` by.
+        label: Label of all prompts, where neither the file nor `data` tells it.
 
     Raises:
-        DataError: The file or `data` can't be read, or they have no prompt in common.
+        DataError: The file or `data` can't be read, they have no prompt in common, or prompts
+            have labels already.
     """
     rows = _rows_by_prompt(responses)
     contradictory: set[str] = set()
     if data is None:
         contradictory = _contradictory(responses, rows)
-        records = _own_records(responses, rows, contradictory)
+        records = _own_records(responses, rows, contradictory, _label(responses, label))
         loaded = LoadedPrompts(records, 0, responses.table.title)
     else:
-        loaded = load_prompts(data, source=source)
+        loaded = load_prompts(data, source=source, label=label)
     answers = responses.answers_of(model)
     records = [
         _with_facts(record, responses, rows[record.prompt], answers.get(record.prompt))
@@ -105,8 +111,30 @@ def _contradictory(responses: ResponseFile, rows: dict[str, list[StoredResponse]
     return {prompt for prompt, found in labels.items() if len(found) > 1}
 
 
+def _label(responses: ResponseFile, word: str | None) -> Label:
+    """Give the label of all prompts of a file.
+
+    Raises:
+        DataError: It is neither safe nor toxic, or the file has labels of its own.
+    """
+    if word is None:
+        return Label.UNLABELLED
+    label, column = label_of_word(word), responses.columns.get("label")
+    if label is None:
+        raise DataError(f"label: {shown(word)} is neither safe nor toxic")
+    if column is not None:
+        raise DataError(
+            f"{responses.table.name}: has labels of its own in column {shown(column)}; leave the "
+            f"label out, or give {option_for('label', NO_COLUMN)}"
+        )
+    return label
+
+
 def _own_records(
-    responses: ResponseFile, rows: dict[str, list[StoredResponse]], contradictory: set[str]
+    responses: ResponseFile,
+    rows: dict[str, list[StoredResponse]],
+    contradictory: set[str],
+    label: Label,
 ) -> list[PromptRecord]:
     """Make a record of the first row of each prompt; the loader's rules hold for its columns."""
     columns = responses.columns
@@ -116,7 +144,7 @@ def _own_records(
 
     layout = Layout(
         texts=(TextColumn(column=columns["prompt"]),),
-        label=None if "label" in columns else Label.UNLABELLED,
+        label=None if "label" in columns else label,
         label_from=lookup("label"),
         language_from=columns.get("language"),
         category_from=lookup("category"),

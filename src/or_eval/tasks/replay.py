@@ -23,6 +23,7 @@ def replay(
     model: str,
     prompts: str | None = None,
     source: str | None = None,
+    label: str | None = None,
     columns: dict[str, str] | None = None,
     fusion: str = "cascade",
     audit: float = 0.0,
@@ -35,6 +36,7 @@ def replay(
         model: The model, as it is named in the file.
         prompts: Prompts to ask instead of the file's own: a catalogue name, a Hub id or a path.
         source: Catalogue entry to read `prompts` by.
+        label: Label of all prompts, where nothing else tells it: ``safe`` or ``toxic``.
         columns: Names of the file's columns where they don't tell, as ``prompt_column``.
         fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
         audit: Share of the rules' certain verdicts that the judge checks as well.
@@ -46,7 +48,7 @@ def replay(
 
     named: dict[str, Any] = columns or {}
     file = load_responses(responses, **named)
-    answered = answered_prompts(file, model, prompts, source)
+    answered = answered_prompts(file, model, prompts, source, label)
     built = refusal_task(
         answered.prompts,
         scorer=refusal(fusion, audit, audit_seed),

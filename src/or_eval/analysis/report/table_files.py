@@ -13,7 +13,9 @@ from or_eval.analysis.report.shown_tables import ShownTable, shown_table
 from or_eval.analysis.tables import spreadsheet_safe
 from or_eval.hostile_text import visible
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
+# What acts within a cell: an underscore does only at the edge of a word.
+_MARKDOWN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def write_tables(tables: list[ReportTable], folder: Path) -> None:
@@ -51,5 +53,5 @@ def markdown(shown: ShownTable) -> str:
 
 
 def _markdown(text: str) -> str:
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = _ENTITY.sub("&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
     return " ".join(_MARKDOWN.sub(r"\\\1", escaped).split())
