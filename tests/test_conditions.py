@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from inspect_ai.log import EvalPlan, EvalPlanStep, read_eval_log, write_eval_log
 from inspect_ai.model import GenerateConfig
 
 from made_logs import made_log, made_sample
 from or_eval.analysis.conditions import conditions, differing_settings
+from or_eval.analysis.epochs import epoch_variance
+from or_eval.analysis.factors import marginal_effects
 from or_eval.analysis.logs import LogError
+from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
 from or_eval.analysis.votes import vote
@@ -104,3 +109,56 @@ def test_settings_that_differ_between_two_runs_are_listed(tmp_path: Path) -> Non
     b = log_under(tmp_path, "2", 0.0, prompt="safe", temperature=0.5)
     table = differing_settings(read_logs(a).heads, read_logs(b).heads)
     assert table.to_dict("records") == [{"setting": "system_prompt", "a": "none", "b": "safe"}]
+
+
+def test_the_effect_of_a_factor_is_that_of_runs_which_differ_in_it_alone(tmp_path: Path) -> None:
+    """The system prompt makes every second prompt refused; the temperature, nothing."""
+    for number, (prompt, temperature) in enumerate(
+        (("none", 0.0), ("safe", 0.0), ("none", 1.0), ("safe", 1.0), ("rude", 1.0))
+    ):
+        samples = [made_sample(f"p{n}", float(n % 2 == 0 and prompt != "none")) for n in range(40)]
+        path = made_log(tmp_path / f"{number}.eval", "m", samples)
+        log = read_eval_log(str(path))
+        step = EvalPlanStep(solver="or_eval/system_prompt", params={"prompt": prompt})
+        log.plan = EvalPlan(steps=[step], config=GenerateConfig(temperature=temperature))
+        write_eval_log(log, str(path))
+    table = marginal_effects(read_logs(tmp_path)).set_index(["factor", "a", "b"])
+    found = table.loc[("system_prompt", "none", "safe")]
+    assert (found["settings"], found["rate_a"], found["rate_b"]) == (2, 0, 0.5)
+    assert found["difference"] == -0.5
+    assert found["upper"] < 0
+    assert found["verdict"] == MORE
+    assert table.loc[("system_prompt", "none", "rude"), "settings"] == 1
+    # without the match, rude alone would make the higher temperature look like more refusals
+    assert table.loc[("temperature", "0.0", "1.0"), ["difference", "settings"]].tolist() == [0, 2]
+    assert len(table) == 4
+
+
+def test_a_model_that_chose_its_prompts_is_named(tmp_path: Path) -> None:
+    votes = {"openai/m": True, "other": False}
+    samples = [made_sample(f"p{n}", 1.0, meta={"votes": votes} if n else {}) for n in range(3)]
+    for name in ("openai/m", "new"):
+        made_log(tmp_path / f"{name[:3]}.eval", name, samples)
+    [note] = read_logs(tmp_path).notes
+    assert note.startswith("openai/m helped to choose 2 of these 3 prompts")
+
+
+def test_variance_within_and_between_prompts_is_that_of_an_analysis_of_variance() -> None:
+    random = np.random.default_rng(2)
+    chances = random.beta(1, 2, 60)
+    rows = [
+        {"id": f"p{n}", "seed_id": f"p{n}", "pair_id": None, "model": "m", "label": "safe"}
+        | {"epoch": epoch, "refused": bool(random.random() < chances[n])}
+        for n in range(60)
+        for epoch in range(4)
+    ]
+    frame = pd.DataFrame(rows).astype({"refused": "boolean"})
+    [found] = epoch_variance(frame).to_dict("records")
+    by_prompt = frame["refused"].astype(float).groupby(frame["id"])
+    within = by_prompt.var().mean()
+    assert found["within"] == pytest.approx(within)
+    assert found["between"] == pytest.approx(by_prompt.mean().var() - within / 4)
+    assert found["share"] == pytest.approx(within / (within + found["between"]))
+    assert found["lower"] < found["share"] < found["upper"]
+    assert found["unsteady"] == int((by_prompt.nunique() == 2).sum())
+    assert epoch_variance(frame[frame["epoch"] == 0]).empty

@@ -16,6 +16,7 @@ from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
+from or_eval.analysis.selection import selection_notes
 from or_eval.schema import Label, ResponseClass
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
@@ -103,7 +104,8 @@ def read_logs(
     notes = [*notes, *_check_scores(responses, scores, scorer)]
     responses, more = settle_texts(responses, texts, on_conflict)
     prompts, differing = _prompts(responses, texts, meta)
-    return Logs(heads, prompts, responses, [*notes, *more, *differing])
+    chosen = selection_notes((head.bare_model for head in heads), prompts)
+    return Logs(heads, prompts, responses, [*notes, *more, *differing, *chosen])
 
 
 def by_benchmark(logs: Logs) -> dict[str, Logs]:

@@ -1,0 +1,97 @@
+"""What each factor of a designed comparison does: system prompt, temperature, framing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from or_eval.analysis.comparisons import families_by_id
+from or_eval.analysis.conditions import conditions
+from or_eval.analysis.paired_tests import COLUMNS, Contrast, compare_all, paired
+from or_eval.analysis.rates import measures_in, prompt_means
+from or_eval.analysis.responses import Logs
+from or_eval.intervals import LEVEL
+
+ALL_MODELS = "all models"
+
+
+def marginal_effects(logs: Logs, *, level: float = LEVEL) -> pd.DataFrame:
+    """Compare the levels of each factor that a model's runs differ in.
+
+    Runs are compared that differ in this factor alone: for each prompt, the refused shares of the
+    two levels are averaged over the settings of the other factors that both were run with. So a
+    factor's effect isn't that of another which happened to go with it.
+
+    Args:
+        logs: What :func:`or_eval.analysis.responses.read_logs` gives; the factors are what the
+            logs of a model differ in (:func:`or_eval.analysis.conditions.conditions`).
+        level: Confidence level, simultaneous over all rows of a label.
+
+    Returns:
+        A row per label, model (and ``all models``, where there are several), factor and pair of
+        its levels: ``label``, ``model``, ``factor``, ``a``, ``b``, ``settings`` (of the other
+        factors and models, averaged over), ``rate_a``, ``rate_b``, and what
+        :func:`or_eval.analysis.paired_tests.compare_all` gives. Nothing where no two runs differ
+        in one factor alone.
+    """
+    known = conditions(logs.heads)
+    parts = []
+    for label in measures_in(logs.responses):
+        of_label = logs.responses[logs.responses["label"] == label]
+        means = prompt_means(of_label)
+        rows: list[dict[str, Any]] = []
+        contrasts: list[Contrast] = []
+        for row, one, other in _pairs(known.reindex(means.columns), means):
+            both = ~np.isnan(one) & ~np.isnan(other)
+            if both.any():
+                rates = {"rate_a": one[both].mean(), "rate_b": other[both].mean()}
+                rows.append({"label": label.value, **row, **rates})
+                contrasts.append(paired(one, other))
+        if rows:
+            families = families_by_id(of_label).reindex(means.index)
+            tested = compare_all(contrasts, families, level=level)
+            parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
+    names = ["label", "model", "factor", "a", "b", "settings", "rate_a", "rate_b", *COLUMNS]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+
+
+_Side = NDArray[np.float64]
+
+
+def _pairs(known: pd.DataFrame, means: pd.DataFrame) -> list[tuple[dict[str, Any], _Side, _Side]]:
+    """Give each comparison and the values of its two sides, by prompt."""
+    factors = [name for name in known.columns if name != "base"]
+    bases = list(dict.fromkeys(known["base"]))
+    groups = [(base, known[known["base"] == base]) for base in bases]
+    if len(bases) > 1:
+        groups.append((ALL_MODELS, known))
+    found = []
+    for model, runs in groups:
+        for factor in factors:
+            for a, b in combinations(sorted(runs[factor].unique()), 2):
+                cells = _matched(runs, factor, a, b)
+                if cells and (
+                    model != ALL_MODELS or len({runs.at[c[0], "base"] for c in cells}) > 1
+                ):
+                    row = {"model": model, "factor": factor, "a": a, "b": b, "settings": len(cells)}
+                    one, other = (
+                        means[[cell[side] for cell in cells]].to_numpy().mean(axis=1)
+                        for side in (0, 1)
+                    )
+                    found.append((row, one, other))
+    return found
+
+
+def _matched(runs: pd.DataFrame, factor: str, a: str, b: str) -> Sequence[tuple[str, str]]:
+    """Give the pairs of runs that differ in a factor alone, at level ``a`` and at ``b``."""
+    others = [name for name in runs.columns if name != factor]
+    at = {
+        level: {tuple(row): str(name) for name, row in of_level[others].T.items()}
+        for level, of_level in runs.groupby(factor)
+    }
+    return [(at[a][cell], at[b][cell]) for cell in at[a] if cell in at[b]]
