@@ -79,6 +79,7 @@ def stage_context(
             "earlier": [],
             "recipe": {"name": "test"},
             "models": asking.bindings(),
+            "spent": [],
             "row_tokens": SHORT_PROMPT_TOKENS,
             "short": (),
             "ask": partial(asker.ask, "test"),

@@ -14,8 +14,9 @@ from inspect_ai.model._model import _models
 from letters_builds import Builder, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine.asking import Asking
 from or_eval.dataset_builders.engine.dry_run import planned
+from or_eval.dataset_builders.engine.readiness import check_ready
 from or_eval.dataset_builders.engine.recipe import load_recipe
-from or_eval.dataset_builders.engine.run import Build, Selection, check_ready
+from or_eval.dataset_builders.engine.run import Build, Selection
 from or_eval.dataset_builders.errors import BuildError
 from servers import Request, ScriptedServer
 
@@ -206,7 +207,7 @@ def test_headers_of_calls_stay_out_of_records(builder: Builder) -> None:
 def test_several_writers_share_the_calls_of_a_plan(builder: Builder) -> None:
     roles = ("writer=[mockllm/a, mockllm/b]",)
     build = Build(load_recipe(builder.path), builder.out, Asking(roles=roles))
-    assert [item.calls for item in planned(build, {})[1].asked] == [3, 3]
+    assert [item.calls for item in planned(build)[1].asked] == [3, 3]
 
 
 @pytest.mark.parametrize(

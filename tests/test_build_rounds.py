@@ -222,7 +222,7 @@ def test_only_what_is_missing_is_asked_where_more_is_wanted(builder: Builder) ->
 def test_what_is_wrong_with_rounds_is_told_before_anything_runs(
     builder: Builder, change: str, said: str
 ) -> None:
-    from or_eval.dataset_builders.engine.run import check_ready
+    from or_eval.dataset_builders.engine.readiness import check_ready
 
     with pytest.raises(BuildError, match=said):
         check_ready(builder.build(change))

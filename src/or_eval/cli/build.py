@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from or_eval.cli.broken_pipe import written_to_nobody_too
-
-if TYPE_CHECKING:
-    from or_eval.dataset_builders.engine.dry_run import PlannedCalls, PlannedStage
-    from or_eval.dataset_builders.engine.ports import StageFacts
+from or_eval.cli.build_tables import print_funnel, print_plan, print_preview
 
 _INTERRUPTED = 130
 
@@ -43,11 +39,29 @@ _INTERRUPTED = 130
 @click.option("--limit", type=click.IntRange(min=1), help="Start from so many seeds at most.")
 @click.option("--only", metavar="STAGE", help="Run this stage again, and no other.")
 @click.option("--from", "start", metavar="STAGE", help="Run this stage again, and all after it.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and what it would cost.")
+@click.option(
+    "--retry-failed",
+    is_flag=True,
+    help="Ask again what providers rejected for no content.",
+)
+@click.option(
+    "--preview",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Carry N seeds through the whole recipe, in a folder of their own, and show the rows "
+    "beside each stage.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done and cost, about.")
 @click.option(
     "--model-cost-config",
     type=click.Path(path_type=Path),
-    help="Inspect's file of prices, for models whose price it doesn't know.",
+    help="Inspect's file of prices, for models whose price nobody knows, or that cost you less.",
+)
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="DOLLARS",
+    help="Stop before the build has cost more, all its runs together; the same command goes on.",
 )
 @click.option(
     "--batch",
@@ -77,8 +91,11 @@ def build(
     limit: int | None,
     only: str | None,
     start: str | None,
+    retry_failed: bool,
+    preview: int | None,
     dry_run: bool,
     model_cost_config: Path | None,
+    max_cost: float | None,
     batch: str | None,
     shared_cache: bool,
     listed: bool,
@@ -105,9 +122,12 @@ def build(
         --model-role 'moderator=[openai/gpt-5-mini,google/gemini-3-flash,anthropic/claude-haiku-5]'
     """  # noqa: D301
     from or_eval.dataset_builders.engine.asking import Asking
-    from or_eval.dataset_builders.engine.dry_run import planned, read_prices
+    from or_eval.dataset_builders.engine.dry_run import planned
+    from or_eval.dataset_builders.engine.prices import read_prices
+    from or_eval.dataset_builders.engine.readiness import check_answering, check_ready
     from or_eval.dataset_builders.engine.recipe import load_recipe
-    from or_eval.dataset_builders.engine.run import Build, Selection, check_ready
+    from or_eval.dataset_builders.engine.run import PREVIEW, Build, Selection
+    from or_eval.dataset_builders.errors import BuildError
 
     if listed:
         _list()
@@ -117,29 +137,47 @@ def build(
         return
     if recipe is None:
         raise click.UsageError("name a RECIPE, or see --list")
-    if only is not None and start is not None:
-        raise click.UsageError("--only and --from exclude each other")
+    if (only is not None) + (start is not None) + (preview is not None) + retry_failed > 1:
+        raise click.UsageError("--only, --from, --preview and --retry-failed exclude each other")
     loaded = load_recipe(recipe, changes)
     if out is None and not dry_run:
         raise click.UsageError("give --out, the folder of the build")
     config: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
     if batch is not None:
         config["batch"] = _batch(batch)
-    asking = Asking(model, roles, shared_cache, config, display=display)
+    asking = Asking(
+        model,
+        roles,
+        shared_cache,
+        config,
+        display=display,
+        prices=read_prices(model_cost_config) if model_cost_config else {},
+        max_cost=max_cost,
+    )
     job = Build(loaded, out or Path(loaded.name), asking, limit, say=click.echo)
     if dry_run:
         job.check_folder()
-        _print_plan(planned(job, read_prices(model_cost_config) if model_cost_config else {}))
+        print_plan(planned(job))
         check_ready(job)
         return
+    if preview is not None:
+        job.check_folder()
+        job = Build(loaded, job.out / PREVIEW, asking, preview, say=click.echo)
     check_ready(job)
     with written_to_nobody_too():
         try:
-            facts = job.run(Selection(only, start))
+            check_answering(job)
+            facts = job.run(Selection(only, start, retry_failed))
         except KeyboardInterrupt:
             click.echo("Interrupted. What is done is kept: the same command goes on.", err=True)
             raise SystemExit(_INTERRUPTED) from None
-        _print_funnel(facts)
+        except BuildError:
+            if preview is not None:
+                print_preview(job.done.values())
+            raise
+        if preview is not None:
+            print_preview(job.done.values())
+        print_funnel(facts)
         click.echo(f"Build: {job.out}")
 
 
@@ -159,59 +197,3 @@ def _list() -> None:
     for name in recipe_names():
         click.echo(f"{name:12} {load_recipe(name).description}")
     click.echo(f"Stages: {', '.join(stage_kinds())}")
-
-
-def _print_funnel(facts: Sequence[StageFacts]) -> None:
-    import pandas as pd
-    from rich.console import Console
-
-    from or_eval.analysis.tables import terminal_table
-    from or_eval.dataset_builders.engine.funnel import funnel_rows
-
-    frame = pd.DataFrame(funnel_rows(facts), columns=["stage", "what", "rows"])
-    Console().print(terminal_table(frame, "Funnel"))
-
-
-def _print_plan(stages: Sequence[PlannedStage]) -> None:
-    import pandas as pd
-    from rich.console import Console
-
-    from or_eval.analysis.tables import terminal_table
-
-    rows = []
-    for stage in stages:
-        rows += [_plan_row(stage, item) for item in stage.asked] or [_plan_row(stage, None)]
-    Console().print(terminal_table(pd.DataFrame(rows), "Plan (at most; tokens in + out)"))
-    calls = [item for stage in stages for item in stage.asked]
-    known = [item.dollars for item in calls if item.dollars is not None]
-    unknown = sorted({item.model for item in calls if item.dollars is None and item.model})
-    price = f", {sum(known):,.2f} dollars" if known else ""
-    click.echo(f"{sum(item.calls for item in calls):,} calls{price}")
-    if unknown:
-        click.echo(f"Without a known price: {', '.join(unknown)} (see --model-cost-config)")
-
-
-def _plan_row(stage: PlannedStage, item: PlannedCalls | None) -> dict[str, Any]:
-    state = "done" if stage.done else stage.why
-    row = {
-        "stage": f"{stage.name} ({state})" if state else stage.name,
-        "rows": f"{_short(stage.rows_in)}→{_short(stage.rows_out)}",
-    }
-    if item is None:
-        return row
-    return row | {
-        "model": f"{item.role or 'target'}: {item.model or 'none bound'}",
-        "calls": _short(item.calls),
-        "tokens": f"{_short(item.input_tokens)}+{_short(item.output_tokens)}",
-        "dollars": None if item.dollars is None else f"{item.dollars:,.2f}",
-    }
-
-
-def _short(count: int) -> str:
-    """Write a number in four characters or so: 980, 20k, 143M."""
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
-        if count >= 10 * size:
-            return f"{count / size:.0f}{letter}"
-        if count >= size:
-            return f"{count / size:.1f}{letter}"
-    return str(count)

@@ -44,13 +44,16 @@ from or_eval.dataset_builders.engine.ledger import (
 from or_eval.dataset_builders.engine.models import (
     Binding,
     BoundModel,
+    Make,
     bindings_of_options,
     default_model,
     made_of,
 )
-from or_eval.dataset_builders.engine.ports import Verdicts
+from or_eval.dataset_builders.engine.ports import TARGET, Verdicts
+from or_eval.dataset_builders.engine.prices import Prices
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.rows import in_batches
+from or_eval.dataset_builders.engine.spending import Spending
 from or_eval.dataset_builders.engine.tested_logs import VERDICTS, judged_as_now
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
@@ -79,6 +82,8 @@ class Asking:
         config: Inspect's generation settings (``max_connections``, ``batch``, ``timeout``, ...).
         retry_attempts: How often a sample that failed is tried again.
         display: Inspect's display; None for its default.
+        prices: Prices of models that the user gives.
+        max_cost: Most dollars that a build may cost, all its runs together.
     """
 
     model: str | None = None
@@ -87,6 +92,8 @@ class Asking:
     config: Mapping[str, Any] = field(default_factory=dict)
     retry_attempts: int = 1
     display: str | None = None
+    prices: Prices = field(default_factory=dict)
+    max_cost: float | None = None
 
     def bindings(self) -> dict[str, Binding]:
         """Give the models of each role that the user binds; under "" those of all others.
@@ -109,10 +116,12 @@ class Asker:
     def __init__(self, asking: Asking, out: Path) -> None:
         self._asking, self._out = asking, out
         self.ledger = Ledger(out, out / _LOGS)
+        self.spending = Spending(out, asking.prices, asking.max_cost)
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Let go of the build's files."""
         self.ledger.close()
+        self.spending.close()
 
     def ask(
         self, name: str, items: Iterable[tuple[Item, Sequence[Question[Talk]]]]
@@ -173,7 +182,7 @@ class Asker:
             if left:
                 made = task(left)
                 made.metadata = {**(made.metadata or {}), MARK: mark, VERDICTS: verdicts.mark}
-                made.model = model.make()
+                made.model = self.made(model, TARGET)
                 self._run([made], len(left), verdicts.roles)
             found = self.ledger.tested(ids)
             if short := len(ids) - len(found):
@@ -182,9 +191,13 @@ class Asker:
         # What the judge said is in the cache.
         with self._cache():
             for path in logs:
-                if judged_as_now(path, verdicts, self._asking.display):
+                if judged_as_now(path, verdicts, self.made, self._asking.display):
                     self.ledger.add(path)
         return [str(path) for path in logs]
+
+    def made(self, model: BoundModel, role: str) -> Model:
+        """Make a model whose calls are counted."""
+        return self.spending.metered(model.make(), model.name, role)
 
     def _cache(self) -> AbstractContextManager[None]:
         return _cache_in(None if self._asking.shared_cache else self._out / _CACHE)
@@ -197,7 +210,7 @@ class Asker:
             return
         earlier = self.ledger.answers(questions)
         answers: dict[str, Answer] = {}
-        tasks = [_task(name, asked, earlier, answers) for asked in by_model.values()]
+        tasks = [_task(name, asked, earlier, answers, self.made) for asked in by_model.values()]
         self._run(tasks, len(questions), answers=answers)
         if left := self._unanswered(questions):
             said = next(reply.text for key in left for reply in answers[key].replies)
@@ -217,7 +230,7 @@ class Asker:
         with self._cache():
             logs = eval(
                 tasks,
-                model_roles=made_of(roles or {}),
+                model_roles=made_of(roles or {}, self.made),
                 log_dir=str(self._out / _LOGS),
                 # Every sample is tried before a stage fails, so that little is left to do again.
                 fail_on_error=False,
@@ -235,6 +248,8 @@ class Asker:
         failed = [error for log in logs for error in self._take(log, answers or {})]
         if not logs or any(log.status == "cancelled" for log in logs):
             raise KeyboardInterrupt
+        if self.spending.stopped:
+            raise BuildError(self.spending.told())
         if failed:
             total = sum(log.eval.dataset.samples or 0 for log in logs)
             raise BuildError(f"{len(failed)} of {total} calls failed, the first: {failed[0]}")
@@ -258,6 +273,7 @@ def _task(
     questions: Mapping[str, Question[Any]],
     earlier: Mapping[str, Sequence[Reply]],
     answers: dict[str, Answer],
+    make: Make,
 ) -> Task:
     """Make the task in which conversations are held with models of one kind."""
     samples = [
@@ -269,7 +285,7 @@ def _task(
     for question in questions.values():
         for bound in question.models:
             if bound.identity not in made:
-                made[bound.identity] = bound.make()
+                made[bound.identity] = make(bound, question.role)
     conversations: dict[str, Any] = {}
     return Task(
         name=name,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-from inspect_ai.model import ModelCost, get_model_info
-from pydantic import ValidationError
+from inspect_ai.model import ModelUsage
 
 from or_eval.dataset_builders.engine.ports import SHORT_PROMPT_TOKENS, WRITER, Calls
-from or_eval.dataset_builders.engine.recipe import RecipeStage
+from or_eval.dataset_builders.engine.prices import dollars
+from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.engine.run import Build
-from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import stage
 
 
@@ -43,12 +40,13 @@ class PlannedStage(NamedTuple):
 
     Attributes:
         name: Its name.
-        rows_in: Rows that go in, at most.
-        rows_out: Rows kept, at most.
+        rows_in: Rows that go in.
+        rows_out: Rows kept.
         row_tokens: Tokens of a row's prompt.
         done: Whether it is done, so that the numbers are counts and no estimates.
         why: Why it has to run again, where it ran before.
         asked: What models would be asked.
+        parts: Rows of its subsets and, where it is done, those dropped by reason.
     """
 
     name: str
@@ -58,45 +56,34 @@ class PlannedStage(NamedTuple):
     done: bool
     why: str
     asked: list[PlannedCalls]
+    parts: Mapping[str, int]
 
 
-def read_prices(path: Path) -> dict[str, ModelCost]:
-    """Read a file of prices in the form of Inspect's ``--model-cost-config``.
-
-    Raises:
-        BuildError: It can't be read.
-    """
-    try:
-        prices = yaml.safe_load(path.read_text("utf-8"))
-        return {name: ModelCost(**cost) for name, cost in prices.items()}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BuildError(f"{path}: can't be read: {' '.join(str(error).split())}") from error
-    except (AttributeError, TypeError, ValidationError) as error:
-        raise BuildError(
-            f"{path}: is no file of prices (MODEL: {{input: ..., output: ..., "
-            "input_cache_write: ..., input_cache_read: ...}, in dollars per million tokens)"
-        ) from error
-
-
-def planned(build: Build, prices: Mapping[str, ModelCost]) -> list[PlannedStage]:
+def planned(build: Build) -> list[PlannedStage]:
     """Estimate what a build would do, from what is done already; no model is asked.
 
-    The estimate is an upper one: it reckons with no row dropped.
+    It reckons with no row dropped by what isn't done, and with no question repeated.
 
     Args:
         build: The build.
-        prices: Prices of models, beside those that Inspect knows.
     """
     found: dict[str, PlannedStage] = {}
     for entry in build.recipe.stages:
         stored, why = (None, "") if not _reached(entry, build) else build.state(entry)
         if stored is None:
-            found[entry.name] = _to_do(entry, build, found, why, prices)
+            found[entry.name] = _to_do(entry, build, found, why)
         else:
             build.done[entry.name] = stored
             facts = stored.facts
             found[entry.name] = PlannedStage(
-                entry.name, facts.rows_in, facts.rows_out, _tokens(entry, found), True, "", []
+                entry.name,
+                facts.rows_in,
+                facts.rows_out,
+                _tokens(entry, found),
+                True,
+                "",
+                [],
+                facts.dropped | facts.subsets,
             )
     return list(found.values())
 
@@ -110,16 +97,34 @@ def _to_do(
     build: Build,
     found: Mapping[str, PlannedStage],
     why: str,
-    prices: Mapping[str, ModelCost],
 ) -> PlannedStage:
-    rows = sum(found[name].rows_out for name in entry.needs)
+    rows = _rows_in(entry, found, build.recipe)
     tokens = _tokens(entry, found)
-    context = replace(build.planning_context(), row_tokens=tokens)
+    context = replace(build.planning_context(), row_tokens=tokens, models=build.models(entry))
     estimate = stage(entry.kind).plan(rows, entry.params, context)
-    asked = [item for calls in estimate.calls for item in _asked(entry, calls, build, prices)]
+    asked = [item for calls in estimate.calls for item in _asked(entry, calls, build)]
     return PlannedStage(
-        entry.name, rows, estimate.rows, estimate.row_tokens or tokens, False, why, asked
+        entry.name,
+        rows,
+        estimate.rows,
+        estimate.row_tokens or tokens,
+        False,
+        why,
+        asked,
+        estimate.subsets,
     )
+
+
+def _rows_in(entry: RecipeStage, found: Mapping[str, PlannedStage], recipe: Recipe) -> int:
+    """Count the rows of a stage's inputs; those that come from one another are the same rows."""
+    rows = 0
+    for reference in entry.inputs:
+        name, _, part = reference.partition(".")
+        others = set(entry.inputs) - {reference}
+        if not part and others & recipe.path_to(name):
+            continue
+        rows += found[name].parts.get(part, 0) if part else found[name].rows_out
+    return rows
 
 
 def _tokens(entry: RecipeStage, found: Mapping[str, PlannedStage]) -> int:
@@ -127,9 +132,7 @@ def _tokens(entry: RecipeStage, found: Mapping[str, PlannedStage]) -> int:
     return max((found[name].row_tokens for name in entry.needs), default=SHORT_PROMPT_TOKENS)
 
 
-def _asked(
-    entry: RecipeStage, calls: Calls, build: Build, prices: Mapping[str, ModelCost]
-) -> list[PlannedCalls]:
+def _asked(entry: RecipeStage, calls: Calls, build: Build) -> list[PlannedCalls]:
     """Give what each model of a role would be asked, with its price."""
     is_role = "/" not in calls.role
     models = build.models(entry)
@@ -144,6 +147,7 @@ def _asked(
             input_tokens=-(-calls.input_tokens // len(names)),
             output_tokens=-(-calls.output_tokens // len(names)),
         )
+    usage = ModelUsage(input_tokens=calls.input_tokens, output_tokens=calls.output_tokens)
     return [
         PlannedCalls(
             model,
@@ -151,18 +155,7 @@ def _asked(
             calls.calls,
             calls.input_tokens,
             calls.output_tokens,
-            _dollars(prices.get(model) or _known_price(model), calls),
+            dollars(model, usage, build.asking.prices),
         )
         for model in names
     ]
-
-
-def _known_price(model: str) -> ModelCost | None:
-    info = get_model_info(model) if model else None
-    return info.cost if info is not None else None
-
-
-def _dollars(price: ModelCost | None, calls: Calls) -> float | None:
-    if price is None:
-        return None
-    return (price.input * calls.input_tokens + price.output * calls.output_tokens) / 1e6

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.ports import StageFacts
+from or_eval.dataset_builders.engine.ports import Spent, StageFacts
 
 KEPT = "kept"
 FUNNEL = "funnel.json"
@@ -27,13 +27,19 @@ def funnel_rows(stages: Sequence[StageFacts]) -> list[dict[str, Any]]:
     return rows
 
 
-def write_funnel(stages: Sequence[StageFacts], out: Path) -> None:
-    """Write ``funnel.csv``, and ``funnel.json`` with all that is known of the stages."""
+def write_funnel(stages: Sequence[StageFacts], spent: Sequence[Spent], out: Path) -> None:
+    """Write ``funnel.csv``, ``spent.csv``, and ``funnel.json`` with all that is known of stages."""
     import pandas as pd
 
     from or_eval.analysis.tables import spreadsheet_safe
 
     frame = pd.DataFrame(funnel_rows(stages), columns=["stage", "what", "rows"])
     spreadsheet_safe(frame).to_csv(out / "funnel.csv", index=False)
-    text = json.dumps([facts._asdict() for facts in stages], indent=2, ensure_ascii=False)
+    money = pd.DataFrame(spent, columns=Spent._fields)
+    spreadsheet_safe(money).to_csv(out / "spent.csv", index=False)
+    told = [
+        facts._asdict() | {"spent": [one._asdict() for one in spent if one.stage == facts.name]}
+        for facts in stages
+    ]
+    text = json.dumps(told, indent=2, ensure_ascii=False)
     (out / FUNNEL).write_text(text + "\n", "utf-8")

@@ -122,6 +122,18 @@ class Ledger:
         found = self._look_up("SELECT key, log FROM tested", keys)
         return {key: self._logs / log for key, log in found}
 
+    def forget_failed(self) -> int:
+        """Forget the answers in which a provider rejected a request; say how many."""
+        found = self._base.execute("SELECT key, replies FROM answers WHERE replies LIKE '%failed%'")
+        failed = [
+            (key,)
+            for key, text in found.fetchall()
+            if any(Reply(*reply).problem == FAILED for reply in json.loads(text))
+        ]
+        with self._base:
+            self._base.executemany("DELETE FROM answers WHERE key = ?", failed)
+        return len(failed)
+
     def _forget(self, log: str) -> None:
         """Forget a log. An answer stays when its log is gone; what was tested is there alone."""
         with self._base:

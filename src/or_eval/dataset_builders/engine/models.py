@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from inspect_ai._util.config import parse_cli_args
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
@@ -73,9 +73,13 @@ class BoundModel:
         return CachePolicy(expiry=None, scopes={"asked": self.identity})
 
 
-def made_of(roles: Mapping[str, Sequence[BoundModel]]) -> dict[str, Any]:
+Make: TypeAlias = Callable[["BoundModel", str], Model]
+"""Makes a model for a role."""
+
+
+def made_of(roles: Mapping[str, Sequence[BoundModel]], make: Make) -> dict[str, Any]:
     """Make the models of roles, as Inspect takes them."""
-    made = {role: [model.make() for model in models] for role, models in roles.items()}
+    made = {role: [make(model, role) for model in models] for role, models in roles.items()}
     return {role: models if len(models) > 1 else models[0] for role, models in made.items()}
 
 

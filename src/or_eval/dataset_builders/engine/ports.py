@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 WRITER = "writer"
 MODERATOR = "moderator"
+TARGET = "target"
+"""Stands among the roles for the models under test."""
 
 Item = TypeVar("Item")
 
@@ -125,14 +128,16 @@ class Plan(NamedTuple):
     """An estimate of what a stage will do.
 
     Attributes:
-        rows: Rows kept, at most.
+        rows: Rows kept, where none is dropped.
         calls: What models are asked.
         row_tokens: Tokens of a row's prompt; None where the stage doesn't change them.
+        subsets: Rows of its subsets.
     """
 
     rows: int
     calls: tuple[Calls, ...] = ()
     row_tokens: int | None = None
+    subsets: Mapping[str, int] = MappingProxyType({})
 
 
 class StageFacts(NamedTuple):
@@ -157,6 +162,28 @@ class StageFacts(NamedTuple):
     models: dict[str, list[str]]
     prompts: dict[str, str]
     subsets: dict[str, int]
+
+
+class Spent(NamedTuple):
+    """What one model in one role of one stage took, in all runs of a build.
+
+    Attributes:
+        stage: Name of the stage.
+        role: The role; ``target`` for a model under test.
+        model: Name of the model.
+        calls: Requests that were answered.
+        input_tokens: Tokens sent, those that a provider had in its cache included.
+        output_tokens: Tokens returned, those of reasoning included.
+        dollars: What they cost; None where nobody knows the price.
+    """
+
+    stage: str
+    role: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
 
 
 class Ask(Protocol):
@@ -210,6 +237,7 @@ class StageContext:
         earlier: The stages that ran before this one.
         recipe: The recipe as data, for the data card.
         models: The models of each role, and under "" those of every other.
+        spent: What the build spent before this stage, in all its runs.
         row_tokens: Estimate of the tokens of a row's prompt, for a plan.
         short: For a stage that gives more on demand, what was short after it, round by round.
         ask: Has questions answered.
@@ -227,6 +255,7 @@ class StageContext:
     earlier: Sequence[StageFacts]
     recipe: Mapping[str, Any]
     models: Mapping[str, Binding]
+    spent: Sequence[Spent]
     row_tokens: int
     short: Sequence[Sequence[Short]]
     ask: Ask
@@ -266,6 +295,14 @@ def _no_files(_: Any) -> Sequence[Path]:
 
 def _no_names(_: Any) -> Sequence[str]:
     return ()
+
+
+def _no_models(_: Any) -> Sequence[BoundModel]:
+    return ()
+
+
+def _nothing_to_load(_: Any) -> None:
+    return None
 
 
 def _always(_: Any) -> bool:
@@ -308,9 +345,11 @@ class Stage:
             rows, which recipes may take as ``STAGE.PART``; one that ends in ``*`` stands for all
             that begin so. None where a stage doesn't tell.
         gives_logs: Whether it gives logs of tested models.
-        tests: Names of the models that it tests.
+        tests: The models that it tests.
         passes_logs: Whether it gives its inputs' logs on.
         problem: What keeps well-formed parameters from running where they stand, in a line.
+        ready: Loads what the stage needs beside models to ask, before anything is asked; raises
+            :class:`BuildError` where it can't.
         once: Whether a recipe may have only one such stage.
         writes: Files in the build's folder that it writes beside its rows; where one is gone, the
             stage runs again.
@@ -331,9 +370,10 @@ class Stage:
     describes_recipe: bool = False
     parts: Callable[[Any], Sequence[str]] | None = None
     gives_logs: bool = False
-    tests: Callable[[Any], Sequence[str]] = _no_names
+    tests: Callable[[Any], Sequence[BoundModel]] = _no_models
     passes_logs: bool = False
     problem: Callable[[Any, Place], str | None] = _fits
+    ready: Callable[[Any], None] = _nothing_to_load
     once: bool = False
     writes: Callable[[StageFacts], Sequence[str]] = _no_names
     prompts: Callable[[Any], Sequence[Path]] = _no_files

@@ -129,7 +129,7 @@ class Recipe:
     def _gives_logs_of(self, entry: RecipeStage) -> tuple[str, ...] | None:
         kind = stage(entry.kind)
         if kind.gives_logs:
-            return tuple(kind.tests(entry.params))
+            return tuple(model.name for model in kind.tests(entry.params))
         return self.tested(entry) if kind.passes_logs else None
 
 

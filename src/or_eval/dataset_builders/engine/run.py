@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,10 @@ from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_fu
 from or_eval.dataset_builders.engine.models import Binding, digest_of
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
-    Place,
     StageContext,
     StageFacts,
 )
-from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage, unknown_word
+from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, total
 from or_eval.dataset_builders.engine.rows import Joined, Rows
 from or_eval.dataset_builders.engine.stored import (
@@ -34,9 +33,11 @@ from or_eval.dataset_builders.engine.stored import (
 )
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
-from or_eval.dataset_builders.stages import stage, stage_kinds
+from or_eval.dataset_builders.stages import stage
 from or_eval.sources.errors import DataError
 
+PREVIEW = "preview"
+"""Folder, in that of a build, in which a few rows were carried through the recipe."""
 _STAGES = "stages"
 
 
@@ -47,10 +48,12 @@ class Selection:
     Attributes:
         only: Only this stage, again.
         start: This stage again, and all that follow.
+        failed: All of them, and what providers rejected is asked again.
     """
 
     only: str | None = None
     start: str | None = None
+    failed: bool = False
 
 
 @dataclass
@@ -84,23 +87,31 @@ class Build:
         wanted = selection or Selection()
         self._check(wanted)
         try:
-            self.out.mkdir(parents=True, exist_ok=True)
-            with locked(self.out):
-                self._claim()
-                with closing(Asker(self.asking, self.out)) as asker:
-                    try:
-                        self._reach_all(wanted, asker)
-                    except DataError:
-                        # It tells where the rows went of which the error says that none is left.
-                        with suppress(OSError):
-                            self._write_funnel(wanted)
-                        raise
-                return self._write_funnel(wanted)
+            with self.asker() as asker:
+                if wanted.failed:
+                    self.say(f"{asker.ledger.forget_failed()} questions are asked again")
+                try:
+                    self._reach_all(wanted, asker)
+                except DataError:
+                    # It tells where the rows went of which the error says that none is left.
+                    with suppress(OSError):
+                        self._write_funnel(wanted, asker)
+                    raise
+                return self._write_funnel(wanted, asker)
         except OSError as error:
             raise _disk_error(error, self.out) from error
         except sqlite3.OperationalError as error:
             full = "full" in str(error)
             raise _disk_error(OSError(errno.ENOSPC if full else 0, str(error)), self.out) from error
+
+    @contextmanager
+    def asker(self) -> Iterator[Asker]:
+        """Hold the folder, and give what asks models for it."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        with locked(self.out):
+            self._claim()
+            with closing(Asker(self.asking, self.out)) as asker:
+                yield asker
 
     def state(self, entry: RecipeStage) -> tuple[StoredStage | None, str]:
         """Give a stage's result where it is up to date, or else why it has to run.
@@ -147,6 +158,7 @@ class Build:
             models={},
             row_tokens=SHORT_PROMPT_TOKENS,
             short=(),
+            spent=(),
             ask=lambda items: iter(()),
             test=lambda rows, model, mark, task, verdicts: [],
         )
@@ -167,7 +179,7 @@ class Build:
         try:
             earlier = json.loads(copy.read_text("utf-8"))["name"]
         except FileNotFoundError:
-            ours = {".lock", ".lock-holder", _claimed(copy).name}
+            ours = {".lock", ".lock-holder", _claimed(copy).name, PREVIEW}
             there = {path.name for path in self.out.iterdir()} if self.out.is_dir() else set()
             if foreign := sorted(there - ours):
                 raise BuildError(
@@ -212,15 +224,16 @@ class Build:
         self.say(f"   {last.name}: {total(short)} rows are short, so {first} gives more")
         return True
 
-    def _write_funnel(self, wanted: Selection) -> list[StageFacts]:
+    def _write_funnel(self, wanted: Selection, asker: Asker) -> list[StageFacts]:
         facts = [stored.facts for stored in self.done.values()]
         if wanted.only is None:
-            write_funnel(facts, self.out)
+            write_funnel(facts, asker.spending.spent(), self.out)
         return facts
 
     def _reach(self, number: int, entry: RecipeStage, wanted: Selection, asker: Asker) -> None:
         """Bring one stage up to date, as far as the selection asks for it."""
         started = wanted.start is not None and wanted.start in self.recipe.path_to(entry.name)
+        started = started or wanted.failed
         stored, why = self.state(entry)
         if wanted.only == entry.name or started:
             stored, why = None, why or "asked for"
@@ -241,6 +254,7 @@ class Build:
         self.say(f"{number:02} {entry.name}: {_sentence(done.facts)}")
 
     def _run(self, entry: RecipeStage, asker: Asker) -> StoredStage:
+        asker.spending.stage = entry.name
         # What was published before is no longer what the stages say; `push` looks for the funnel.
         (self.out / FUNNEL).unlink(missing_ok=True)
         kind, parts = stage(entry.kind), self._ingredients(entry)
@@ -284,6 +298,7 @@ class Build:
             earlier=[stored.facts for stored in self.done.values()],
             models=self.models(entry),
             short=self.rounds.get(entry.name, ()),
+            spent=asker.spending.spent(),
             ask=partial(asker.ask, entry.kind),
             test=asker.test,
         )
@@ -351,34 +366,6 @@ class Build:
 
     def _folder(self, entry: RecipeStage) -> Path:
         return self.out / _STAGES / entry.name
-
-
-def check_ready(build: Build) -> None:
-    """Make sure that nothing is missing for a build to run, before any model is asked.
-
-    Raises:
-        BuildError: A role has no model or isn't one, or a stage can't run where it stands.
-    """
-    kinds = [stage(name) for name in stage_kinds()]
-    roles = sorted({role for kind in kinds for role in (*kind.roles, *kind.optional_roles)})
-    for entry in build.recipe.stages:
-        kind, models = stage(entry.kind), build.models(entry)
-        if strange := [role for role in models if role and role not in roles]:
-            problem = unknown_word("role", strange[0], roles)
-            raise BuildError(f"--model-role {strange[0]}: {problem}")
-        for role, bound in models.items():
-            if wrong := [model.name for model in bound.models if "/" not in model.name]:
-                option = f"--model-role {role}={wrong[0]}" if role else f"--model {wrong[0]}"
-                raise BuildError(f"{option}: give PROVIDER/MODEL")
-        place = Place(build.recipe.taxonomy, entry.inputs, build.recipe.tested(entry))
-        if lacking := kind.problem(entry.params, place):
-            raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
-        for role in kind.roles_asked(entry.params):
-            if role not in models and "" not in models:
-                raise BuildError(
-                    f"stage {entry.name}: asks the role '{role}', and no model is bound to it; "
-                    f"add --model-role {role}=PROVIDER/MODEL (or --model for all roles)"
-                )
 
 
 def _sentence(facts: StageFacts) -> str:

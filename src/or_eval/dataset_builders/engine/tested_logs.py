@@ -20,7 +20,7 @@ from inspect_ai.log import (
 from inspect_ai.model import CachePolicy, Model
 from inspect_ai.model._cache import CacheEntry, cache_store
 
-from or_eval.dataset_builders.engine.models import BoundModel, made_of
+from or_eval.dataset_builders.engine.models import BoundModel, Make, made_of
 from or_eval.dataset_builders.engine.ports import Verdicts
 
 VERDICTS = "verdicts"
@@ -44,7 +44,7 @@ def tested_in(path: Path, head: EvalLog) -> list[str]:
     return whole
 
 
-def judged_as_now(path: Path, verdicts: Verdicts, display: Any) -> bool:
+def judged_as_now(path: Path, verdicts: Verdicts, make: Make, display: Any) -> bool:
     """Judge the responses in a log again where they were judged otherwise; tell whether it was so.
 
     What judges said in it is not asked again. It holds the log's samples.
@@ -53,7 +53,7 @@ def judged_as_now(path: Path, verdicts: Verdicts, display: Any) -> bool:
     if (head.eval.metadata or {}).get(VERDICTS) == verdicts.mark:
         return False
     log = read_eval_log(str(path))
-    roles = made_of(verdicts.roles)
+    roles = made_of(verdicts.roles, make)
     for role, judges in verdicts.roles.items():
         _put_in_cache(_replies(log, role), roles[role], judges)
     log.eval.metadata = {**(log.eval.metadata or {}), VERDICTS: verdicts.mark}

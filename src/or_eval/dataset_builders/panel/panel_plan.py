@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from or_eval.dataset_builders.engine.ports import MODERATOR, Calls, estimated_tokens
 from or_eval.dataset_builders.panel.moderators import Wording
 
-_ANSWER_TOKENS = 60
+_ANSWER_TOKENS = 40
 
 
 def panel_calls(parts: Sequence[tuple[int, int, Wording]]) -> Calls:

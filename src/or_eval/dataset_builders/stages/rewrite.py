@@ -180,7 +180,7 @@ def plan(rows: int, params: RewriteParams, context: StageContext | None) -> Plan
             for part, questions in asked.items()
         )
         questions = sum(asked.values())
-        words = max(min(2 * method.min_words, method.max_words), 20)
+        words = max(min(3 * method.min_words // 2, method.max_words), 20)
         tokens = round(words * _TOKENS_PER_WORD)
         times = rows * max(len(params.languages), 1)
         kept += times * method.count

@@ -44,6 +44,7 @@ from or_eval.sources.errors import shown
 
 _GUESSED_CATEGORIES = 10
 _SEED_TOKENS = 20
+_CATEGORY_TOKENS = 60
 
 
 class SeedsParams(StageParams):
@@ -106,7 +107,13 @@ def plan(rows: int, params: SeedsParams, context: StageContext | None) -> Plan:
     questions = sum(-(-share // params.batch) for share in shares)
     prompt = seed_prompt()
     asked = estimated_tokens(prompt.system, prompt.request.template)
-    sent = questions * (asked + prompt.shown * _SEED_TOKENS)
+    # Those that a question names were found by the questions before it.
+    known = [
+        min(number * params.batch, prompt.shown)
+        for share in shares
+        for number in range(-(-share // params.batch))
+    ]
+    sent = questions * (asked + _CATEGORY_TOKENS) + sum(known) * _SEED_TOKENS
     return Plan(sum(shares), (Calls(WRITER, questions, sent, sum(shares) * _SEED_TOKENS),))
 
 

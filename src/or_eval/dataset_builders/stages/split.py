@@ -22,7 +22,7 @@ from or_eval.dataset_builders.engine.ports import (
     Table,
 )
 from or_eval.dataset_builders.engine.rows import Rows, distinct
-from or_eval.schema import PromptRecord
+from or_eval.schema import PromptRecord, taxonomies
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*\Z")
 
@@ -104,8 +104,13 @@ def choose(rows: Rows, subset: Subset) -> Iterator[PromptRecord]:
 
 
 def plan(rows: int, params: SplitParams, context: StageContext | None) -> Plan:
-    """All rows may stay; no model is asked."""
-    return Plan(rows)
+    """All rows may stay, as far as subsets have room for them; no model is asked."""
+    categories = len(taxonomies()[context.taxonomy]) if context else rows
+    sizes = {
+        name: min(rows, subset.size or rows, (subset.per_category or rows) * categories)
+        for name, subset in params.subsets.items()
+    }
+    return Plan(rows, subsets=sizes)
 
 
 def _parts(params: SplitParams) -> list[str]:

@@ -38,6 +38,8 @@ from or_eval.sources import LoadedPrompts
 from or_eval.tasks.refusal_task import refusal_task
 
 _RESPONSE_TOKENS = 300
+# Of the judge: what it is told, what it says, and the share of responses that rules leave to it.
+_JUDGE_TOKENS, _VERDICT_TOKENS, _LEFT_OPEN = 1_300, 60, 0.4
 
 
 class RefusalTestParams(StageParams):
@@ -128,10 +130,12 @@ def plan(rows: int, params: RefusalTestParams, context: StageContext | None) -> 
     """Estimate a call per row, model and epoch; a judge reads what the rules leave open."""
     calls = rows * params.epochs
     sent = calls * (context.row_tokens if context else SHORT_PROMPT_TOKENS)
-    return Plan(
-        rows,
-        tuple(Calls(model.name, calls, sent, calls * _RESPONSE_TOKENS) for model in params.targets),
-    )
+    asked = [Calls(model.name, calls, sent, calls * _RESPONSE_TOKENS) for model in params.targets]
+    if context is not None and GRADER_ROLE in context.models:
+        judged = round(calls * len(params.targets) * _LEFT_OPEN)
+        shown = _JUDGE_TOKENS + context.row_tokens + _RESPONSE_TOKENS
+        asked.append(Calls(GRADER_ROLE, judged, judged * shown, judged * _VERDICT_TOKENS))
+    return Plan(rows, tuple(asked))
 
 
 def _problem(params: RefusalTestParams, place: Place) -> str | None:
@@ -143,8 +147,8 @@ def _data(params: RefusalTestParams) -> list[str]:
     return [] if path is None else [str(path)]
 
 
-def _models(params: RefusalTestParams) -> Sequence[str]:
-    return [model.name for model in params.targets]
+def _models(params: RefusalTestParams) -> Sequence[BoundModel]:
+    return params.targets
 
 
 STAGE = Stage(

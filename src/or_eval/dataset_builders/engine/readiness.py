@@ -1,0 +1,104 @@
+"""Whether a build can run to its end, looked at before anything is paid for."""
+
+from __future__ import annotations
+
+import anyio
+from inspect_ai.model import GenerateConfig
+
+from or_eval.dataset_builders.engine.asking import Asker
+from or_eval.dataset_builders.engine.models import BoundModel
+from or_eval.dataset_builders.engine.ports import TARGET, Place
+from or_eval.dataset_builders.engine.prices import price_of
+from or_eval.dataset_builders.engine.recipe import RecipeStage, unknown_word
+from or_eval.dataset_builders.engine.request_errors import request_problem
+from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.stages import stage, stage_kinds
+from or_eval.solvers.structured_output import failure
+
+_QUESTION = "Reply with the word yes."
+_REPLY_TOKENS = 64
+_SECONDS = 120
+
+
+def check_ready(build: Build) -> None:
+    """Make sure that nothing is missing for a build to run, before any model is asked.
+
+    Raises:
+        BuildError: A role has no model or isn't one, or a stage can't run where it stands.
+    """
+    kinds = [stage(name) for name in stage_kinds()]
+    roles = sorted({role for kind in kinds for role in (*kind.roles, *kind.optional_roles)})
+    for entry in build.recipe.stages:
+        kind, models = stage(entry.kind), build.models(entry)
+        if strange := [role for role in models if role and role not in roles]:
+            problem = unknown_word("role", strange[0], roles)
+            raise BuildError(f"--model-role {strange[0]}: {problem}")
+        for role, bound in models.items():
+            if wrong := [model.name for model in bound.models if "/" not in model.name]:
+                option = f"--model-role {role}={wrong[0]}" if role else f"--model {wrong[0]}"
+                raise BuildError(f"{option}: give PROVIDER/MODEL")
+        place = Place(build.recipe.taxonomy, entry.inputs, build.recipe.tested(entry))
+        if lacking := kind.problem(entry.params, place):
+            raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
+        for role in kind.roles_asked(entry.params):
+            if role not in models and "" not in models:
+                raise BuildError(
+                    f"stage {entry.name}: asks the role '{role}', and no model is bound to it; "
+                    f"add --model-role {role}=PROVIDER/MODEL (or --model for all roles)"
+                )
+    if build.asking.max_cost is not None:
+        names = dict.fromkeys(model.name for model, _ in asked_models(build))
+        if unknown := [name for name in names if price_of(name, build.asking.prices) is None]:
+            raise BuildError(
+                f"--max-cost: nobody knows the price of {', '.join(unknown)}; give it in a file "
+                "with --model-cost-config"
+            )
+
+
+def asked_models(build: Build) -> list[tuple[BoundModel, str]]:
+    """Give every model that a build asks, once, with the first role that it is asked in."""
+    found: dict[str, tuple[BoundModel, str]] = {}
+    for entry in build.recipe.stages:
+        for model, role in _asked_by(entry, build):
+            found.setdefault(model.identity, (model, role))
+    return list(found.values())
+
+
+def check_answering(build: Build) -> None:
+    """Call each model once that this build has not heard of yet; load what stages need.
+
+    Raises:
+        BuildError: One can't be reached, or something can't be loaded.
+    """
+    for entry in build.recipe.stages:
+        stage(entry.kind).ready(entry.params)
+    with build.asker() as asker:
+        known = {one.model for one in asker.spending.spent()}
+        new = [(model, role) for model, role in asked_models(build) if model.name not in known]
+        asker.spending.stage = "check"
+        for model, role in new:
+            anyio.run(_check, asker, model, role)
+
+
+async def _check(asker: Asker, bound: BoundModel, role: str) -> None:
+    model = asker.made(bound, role)
+    config = GenerateConfig(max_tokens=_REPLY_TOKENS, max_retries=1, timeout=_SECONDS, cache=False)
+    try:
+        await model.generate(_QUESTION, config=config)
+    except Exception as error:
+        # Whoever rejects this request for what it says or asks for can be reached.
+        if request_problem(error) is None:
+            said = f"{bound.name} ({role}) can't be asked: {failure(error, model)}"
+            raise BuildError(f"{said}; nothing else was asked") from error
+
+
+def _asked_by(entry: RecipeStage, build: Build) -> list[tuple[BoundModel, str]]:
+    kind, models = stage(entry.kind), build.models(entry)
+    roles = [*kind.roles_asked(entry.params)]
+    roles += [role for role in kind.optional_roles if role in models]
+    found = [(model, TARGET) for model in kind.tests(entry.params)]
+    for role in roles:
+        if (bound := models.get(role) or models.get("")) is not None:
+            found += [(model, role) for model in bound.models]
+    return found

@@ -1,0 +1,158 @@
+"""What a build spends: every reply is counted where it comes in, over all runs of the build."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import anyio
+from inspect_ai.model import Model, ModelOutput, ModelUsage
+
+from or_eval.dataset_builders.engine.ports import Spent, estimated_tokens
+from or_eval.dataset_builders.engine.prices import Prices, dollars
+
+SPENT = "spent.sqlite"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS spent (
+    stage TEXT, role TEXT, model TEXT, calls INTEGER,
+    input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER,
+    PRIMARY KEY (stage, role, model)
+)
+"""
+_ADD = """
+INSERT INTO spent VALUES (?, ?, ?, 1, ?, ?, ?, ?)
+ON CONFLICT (stage, role, model) DO UPDATE SET calls = calls + 1, input = input + excluded.input,
+    output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+    cache_write = cache_write + excluded.cache_write
+"""
+_LOOK_AGAIN = 0.02
+_FIRST_GUESS = 4_000
+"""Tokens that a reply is reckoned with while none of its kind has come, and no limit is set."""
+
+
+class CostLimitReached(Exception):
+    """The next call might cost more than is left."""
+
+
+class Spending:
+    """Counts what models take, and lets no call out that might cost more than is left.
+
+    What was under way when a process was killed is not in it, since its reply never came.
+
+    Args:
+        out: Folder of the build.
+        prices: Prices that the user gives.
+        most: Most dollars to be spent; None for no limit.
+    """
+
+    def __init__(self, out: Path, prices: Prices, most: float | None = None) -> None:
+        self._prices, self._most = prices, most
+        # Inspect's displays differ in the thread that they run tasks in.
+        self._base = sqlite3.connect(out / SPENT, isolation_level=None, check_same_thread=False)
+        # A process that is killed loses nothing by it; a machine without power might.
+        self._base.execute("PRAGMA synchronous = OFF")
+        self._base.execute(_TABLE)
+        self._largest: dict[tuple[str, str], ModelUsage] = {}
+        self._reserved, self._under_way = 0.0, 0
+        self._total = sum(one.dollars or 0 for one in self.spent())
+        self.stage = ""
+        self.stopped = False
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._base.close()
+
+    def spent(self) -> list[Spent]:
+        """Give what was spent in all runs, at the prices of today."""
+        rows = self._base.execute("SELECT * FROM spent ORDER BY rowid").fetchall()
+        return [self._spent(*row) for row in rows]
+
+    def metered(self, model: Model, name: str, role: str) -> Model:
+        """Have a model's requests counted, and stopped where they might cost too much."""
+        send = model.api.generate
+
+        @wraps(send)
+        async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
+            reserved = await self._reserve(name, role, input, config.max_tokens)
+            self._under_way += 1
+            try:
+                found = await send(input, tools, tool_choice, config)
+                output = found[0] if isinstance(found, tuple) else found
+                if isinstance(output, ModelOutput):
+                    self._add(name, role, output.usage or ModelUsage())
+            finally:
+                self._reserved -= reserved
+                self._under_way -= 1
+            return found
+
+        model.api.generate = generate  # type: ignore[method-assign]
+        return model
+
+    def told(self) -> str:
+        """Say why no more is asked."""
+        return (
+            f"{self._total:.2f} dollars are spent, and the next calls might cost more than the "
+            f"{self._most:.2f} of --max-cost"
+        )
+
+    async def _reserve(
+        self, name: str, role: str, messages: Sequence[Any], max_tokens: int | None
+    ) -> float:
+        """Wait until what a call may cost can be set aside: what the dearest of its kind did.
+
+        Raises:
+            CostLimitReached: Nothing is under way any more, and too little is left.
+        """
+        if self._most is None:
+            return 0.0
+        sent = 2 * estimated_tokens(*(message.text for message in messages))
+        while True:
+            largest = self._largest.get((name, role))
+            tokens = max_tokens or (_FIRST_GUESS if largest is None else largest.output_tokens)
+            usage = ModelUsage(input_tokens=sent, output_tokens=tokens)
+            cost = max(self._dollars(name, one) for one in (usage, largest) if one is not None)
+            fits = self._total + self._reserved + cost <= self._most
+            if fits and (largest is not None or not self._under_way):
+                break
+            if not self._under_way:
+                self.stopped = True
+                raise CostLimitReached(self.told())
+            await anyio.sleep(_LOOK_AGAIN)
+        self._reserved += cost
+        return cost
+
+    def _add(self, name: str, role: str, usage: ModelUsage) -> None:
+        read, write = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+        found = (usage.input_tokens, usage.output_tokens, read, write)
+        self._base.execute(_ADD, (self.stage, role, name, *found))
+        cost = self._dollars(name, usage)
+        self._total += cost
+        largest = self._largest.setdefault((name, role), usage)
+        if cost > self._dollars(name, largest):
+            self._largest[name, role] = usage
+
+    def _dollars(self, name: str, usage: ModelUsage) -> float:
+        return dollars(name, usage, self._prices) or 0.0
+
+    def _spent(
+        self,
+        stage: str,
+        role: str,
+        model: str,
+        calls: int,
+        input: int,
+        output: int,
+        read: int,
+        write: int,
+    ) -> Spent:
+        usage = ModelUsage(
+            input_tokens=input,
+            output_tokens=output,
+            input_tokens_cache_read=read,
+            input_tokens_cache_write=write,
+        )
+        cost = dollars(model, usage, self._prices)
+        return Spent(stage, role, model, calls, input + read + write, output, cost)

@@ -1,0 +1,128 @@
+"""`--dry-run` beside what a build really asks: recipes whole, on servers that write at real lengths."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.dry_run import planned
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.run import Build
+from scripted_builds import REFUSAL, servers
+from servers import Request, case_key
+
+WORDS = [
+    "the",
+    "neighbour",
+    "who",
+    "lives",
+    "beside",
+    "us",
+    "near",
+    "the",
+    "crumbling",
+    "watermill",
+    "keeps",
+    "honeybees",
+    "all",
+    "summer",
+    "with",
+    "patience",
+]
+ANSWER = (
+    "There are several things to know about that. "
+    + "It depends on the place and on the people who ask. " * 25
+)
+
+
+def text(mark: object, words: int) -> str:
+    """A text of so many English words that no other mark gives."""
+    digits = hashlib.sha256(str(mark).encode()).hexdigest()
+    inside = (WORDS[(int(digits[n % 60], 16) + n) % len(WORDS)] for n in range(words - 6))
+    return f"What about {digits[:8]} and {' '.join(inside)} in {digits[8:14]}?"
+
+
+def writer(request: Request) -> str:
+    asked = request.question
+    if seed := re.search(r"<<<SEED (\w+)\n", asked):
+        count = int(re.search(r"(?:into|Write) (\d+) (?:prompts|messages)", asked)[1])
+        if "<mark>" not in request.messages[0]["content"]:
+            texts = [text((seed[1], n), 16) for n in range(count)]
+        else:
+            long, end = [text((seed[1], asked, n), 480) for n in range(count)], "very end" in asked
+            marks = [f"<mark>{text((one, 'mark'), 25)}</mark>" for one in long]
+            pairs = zip(long, marks, strict=True)
+            texts = [f"{one} {mark}" if end else f"{mark} {one}" for one, mark in pairs]
+    else:
+        count = int(re.search(r"Write (\d+) new", asked)[1])
+        texts = [text((asked, n), 13) for n in range(count)]
+    return json.dumps({"texts": texts})
+
+
+def moderator(request: Request) -> str:
+    why = "It asks how a thing comes about, and the answer would help nobody to do it."
+    field = {"category": "none"} if '"category"' in request.question else {"verdict": "harmless"}
+    return json.dumps({"why": why, **field, "key": case_key(request)})
+
+
+def target(request: Request) -> str:
+    return (
+        REFUSAL
+        if int(hashlib.sha256(request.question.encode()).hexdigest(), 16) % 5 == 0
+        else ANSWER
+    )
+
+
+class Measured:
+    """A script that keeps how long its replies are."""
+
+    def __init__(self, script) -> None:
+        self.script, self.replies = script, []
+
+    def __call__(self, request: Request) -> str:
+        self.replies.append(reply := self.script(request))
+        return reply
+
+
+CHANGES = {
+    "or_bench": ["seeds.per_category=8", "seeds.batch=5", "seeds.categories=[violence, hate, privacy]", "hard.min_refusals=2", "split.subsets={full: {input: moderate}, hard: {input: hard}}"],
+    "lto": ["seeds.per_category=2", "seeds.categories=[violence, hate]", "vote.min_refusals=0"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", ["or_bench", "lto"])
+def test_a_plan_tells_about_what_is_asked_then(tmp_path: Path, recipe: str) -> None:
+    tested = "test_refusal.models=[openai-api/loopback/x, openai-api/loopback/y]"
+    scripts = [Measured(script) for script in (writer, target, moderator, moderator)]
+    loaded = load_recipe(recipe, [*CHANGES[recipe], tested, "dedup.threshold=null"])
+    with servers(scripts[0], scripts[2:], scripts[1]) as (asking, started):
+        build = Build(loaded, tmp_path / "out", asking, say=lambda line: None)
+        plan = [item for stage in planned(build) for item in stage.asked]
+        build.run()
+        asked = [request for server in started for request in server.requests]
+    calls = sum(item.calls for item in plan)
+    sent = sum(len(m["content"]) for one in asked for m in one.messages) / 4
+    returned = sum(len(reply) for script in scripts for reply in script.replies) / 4
+    told = (sum(item.input_tokens for item in plan), sum(item.output_tokens for item in plan))
+    assert calls == pytest.approx(len(asked), rel=0.1)
+    assert told[0] == pytest.approx(sent, rel=0.25)
+    assert told[1] == pytest.approx(returned, rel=0.25)
+
+
+def test_a_judge_is_reckoned_with_where_one_is_bound(tmp_path: Path) -> None:
+    tested = "test_refusal.models=[openai/gpt-4o, openai-api/loopback/y]"
+    loaded = load_recipe("or_bench", ["seeds.per_category=20", tested])
+    asking = Asking("openai/gpt-4o-mini", ("grader=anthropic/claude-haiku-4-5",))
+    stages = {stage.name: stage for stage in planned(Build(loaded, tmp_path, asking))}
+    assert [(item.role or item.model, item.calls) for item in stages["test_refusal"].asked] == [
+        ("openai/gpt-4o", 1000), ("openai-api/loopback/y", 1000), ("grader", 800),
+    ]  # fmt: skip
+    dollars = [item.dollars for item in stages["test_refusal"].asked]
+    assert dollars[0] == pytest.approx((28 * 2.5 + 300 * 10) / 1000)
+    assert dollars[1] is None
+    assert (stages["split"].rows_in, stages["publish"].rows_in) == (1000, 1000)
