@@ -12,11 +12,11 @@ from inspect_ai.log import EvalSample
 from jsonschema import Draft202012Validator
 
 from made_logs import UNSCORED, made_sample
-from or_eval.analysis.report import needs
+from or_eval.analysis import report
 from or_eval.cli import main
 
 SCHEMA = json.loads(
-    (Path(needs.__file__).parent / "summary.schema.json").read_text(encoding="utf-8")
+    (Path(report.__file__).parent / "summary.schema.json").read_text(encoding="utf-8")
 )
 ATTACK = (
     "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ import pandas as pd
 import pytest
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
-from or_eval.analysis.report import needs, write_report
+from or_eval.analysis import report as reports
+from or_eval.analysis.report import write_report
 from or_eval.analysis.report.findings import find
 from or_eval.analysis.report.folder import write_folder
 from or_eval.analysis.report.model_report import model_report
-from or_eval.analysis.report.sentences import sentences
+from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.shown_tables import shown_table
 from or_eval.analysis.report.table_files import markdown
 from or_eval.analysis.report.viewer_links import log_folder, sample_link
@@ -114,7 +116,7 @@ def test_what_was_run_names_scoring_and_judge(report: Path, logs: Path) -> None:
     assert run_of["decided_by"] == "rules 35, 5 of them audited"
     assert (run_of["prompts"], run_of["responses"]) == (36, 36)
     assert run_of["date"] == "2025-03-01 12:00"
-    assert run_of["log"] == str(logs / "0.eval")
+    assert run_of["log"] == "0.eval"
     text = re.sub("<[^>]+>", "", (report / "index.html").read_text("utf-8"))
     assert "judge judge/one (judge&#39;s prompt 3)" in text
 
@@ -135,45 +137,82 @@ def test_or_evals_scorer_is_named_with_its_defaults(tmp_path: Path) -> None:
     assert run_of["judge"] == "no response was judged"
 
 
-def test_browser_holds_refused_safe_prompts_with_evidence_and_link(
-    report: Path, logs: Path
-) -> None:
-    prompts = embedded(report, "prompt-data")
-    assert prompts
-    assert {prompt["label"] for prompt in prompts} == {"safe"}
-    counts = [sum(bool(one["refused"]) for one in prompt["responses"]) for prompt in prompts]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[-1] > 0
-    assert [prompt["said"] for prompt in prompts] == [
-        f"refused by {count} of 5 models" for count in counts
-    ]
-    first = prompts[0]
-    assert {one["model"] for one in first["responses"]} == {f"maker/model{n}" for n in range(5)}
-    answer = next(one for one in first["responses"] if one["refused"])
-    assert answer["response_class"] == "direct_refusal"
+def test_browser_holds_all_responses_with_evidence_and_link(report: Path, logs: Path) -> None:
+    data = embedded(report, "responses-data")
+    responses = [one for prompt in data["prompts"] for one in prompt["responses"]]
+    assert [prompt["id"] for prompt in data["prompts"]] == [f"s{n}" for n in range(36)]
+    assert len(responses) == summary_of(report)["responses"]["total"] == 180
+    assert data["models"] == [f"maker/model{n}" for n in range(5)]
+    by_concern = {
+        name: sum(name in one["concerns"] for one in responses) for name in data["concerns"]
+    }
+    assert by_concern == data["concerns"]
+    refused = {
+        (prompt["id"], one["model"])
+        for prompt in data["prompts"]
+        for one in prompt["responses"]
+        if prompt["label"] == "safe" and one.get("refused")
+    }
+    assert data["concerns"]["over-refused"] == len(refused)
+    assert data["concerns"]["unscored"] == 5
+    # the judge audited a sixth of the responses, and found answers only
+    assert data["judge"] == "the judge's audit"
+    wrong = [one for one in responses if "contradicted" in one["concerns"]]
+    assert wrong
+    assert {(one["refused"], one["truth"]) for one in wrong} == {(True, "answered")}
+    answer = wrong[0]
     assert answer["response"] == ["", "I'm sorry", ", no."]
-    log = f"{answer['model'].removeprefix('maker/model')}.eval"
-    assert answer["link"].endswith(f"/#/logs/{log}/samples/sample/{first['id']}/1/")
+    prompt = next(prompt for prompt in data["prompts"] if answer in prompt["responses"])
+    log = f"{answer['model']}.eval"
+    assert answer["link"].endswith(f"/#/logs/{log}/samples/sample/{prompt['id']}/1/")
     assert f"inspect view --log-dir {logs}<" in (report / "index.html").read_text("utf-8")
 
 
-def test_of_several_epochs_the_first_refused_is_shown(tmp_path: Path) -> None:
-    values = {1: 0.0, 2: UNSCORED, 3: 1.0, 4: 1.0, 5: 0.0, 6: 0.0}
+def test_all_epochs_are_there_to_be_looked_at(tmp_path: Path) -> None:
+    values = {1: 0.0, 2: UNSCORED, 3: 1.0}
     samples = [
         made_sample("p", value, epoch=epoch, response=f"answer {epoch}")
         for epoch, value in values.items()
     ]
     made_log(tmp_path / "a.eval", "m", samples)
-    browser = model_report(find(read_logs(tmp_path)), "refusal").browser
-    [prompt] = browser.prompts
-    [answer] = prompt["responses"]
-    assert answer["response"] == ["answer 3"]
-    assert (answer["times"], answer["of"]) == (2, 5)
-    assert "any of its responses" in browser.note
+    report = model_report(find(read_logs(tmp_path)), "refusal")
+    [prompt] = report.browser.prompts
+    assert [(one["epoch"], one["response"]) for one in prompt["responses"]] == [
+        *((1, ["answer 1"]), (2, ["answer 2"]), (3, ["answer 3"])),
+    ]
+    assert [pick.said for pick in report.picks] == ["1 of 1 model"]
+
+
+def test_what_a_page_can_not_hold_is_left_out_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 40 prompts with 2 responses each, room for 10: some for every concern."""
+    for model in range(2):
+        samples = [
+            made_sample(
+                f"p{n:02}",
+                UNSCORED if n >= 36 else float(n % 4 == 0 and (model or n == 20)),
+                label="toxic" if n % 5 == 0 and n != 20 else "safe",
+                score={"certain": n != 33},
+            )
+            for n in range(40)
+        ]
+        made_log(tmp_path / f"{model}.eval", f"m{model}", samples)
+    monkeypatch.setattr("or_eval.analysis.report.browser._MOST_RESPONSES", 20)
+    report = model_report(find(read_logs(tmp_path)), "refusal")
+    shown = {prompt["id"] for prompt in report.browser.prompts}
+    assert len(shown) == 10
+    # that both models over-refuse; toxic and answered; unscored; uncertain; and the data's first
+    assert {"p20", "p05", "p36", "p33", "p00"} <= shown
+    assert "80 responses to 40 prompts. This page holds 20 of them, to 10 prompts" in (
+        report.browser.note
+    )
+    assert report.browser.concerns["unscored"] == 8
+    assert report.picks[0].id == "p20"
 
 
 def said(folder: Path) -> str:
-    return "\n".join(sentences(find(read_logs(folder))))
+    return "\n".join(chain.from_iterable(answers(find(read_logs(folder))).values()))
 
 
 def test_sentences_on_several_models(tmp_path: Path) -> None:
@@ -188,10 +227,10 @@ def test_sentences_on_several_models(tmp_path: Path) -> None:
         "3 models were asked 20 harmless and 10 toxic prompts.",
         "Of the harmless prompts, a and b refused most, 75.0 % (53.1–88.8); "
         "c fewest, 0.0 % (0.0–16.1).",
-        "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains; "
-        "differences under 27 percentage points would often go unseen.",
         "Of the toxic prompts, a and b refused most, 100.0 % (72.2–100.0); "
         "c fewest, 40.0 % (16.8–68.7).",
+        "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains "
+        "(not a and b); differences under 27 percentage points would often go unseen.",
     ]
 
 
@@ -202,8 +241,6 @@ def test_sentences_on_one_model_and_safe_prompts_only(tmp_path: Path) -> None:
     assert said(tmp_path).splitlines() == [
         "1 model was asked 3 harmless prompts.",
         "m refused 50.0 % (9.5–90.5; 33.3 % without a verdict) of the harmless prompts.",
-        "Uncertain verdicts and responses without one leave room: the over-refusal of m could be "
-        "anything from 33.3 to 66.7 %.",
         "1 of 3 responses (33.3 %) has no verdict and counts neither way. That is many: look into "
         "the reasons first.",
     ]
@@ -309,7 +346,6 @@ def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: 
     assert (row["over_refusal_lowest"], row["over_refusal_highest"]) == pytest.approx((0.2, 0.8))
     assert (row["safe_uncertain"], row["unscored"]) == (0.4, 2)
     assert "20.0–80.0 %" in (tmp_path / "out" / "index.html").read_text("utf-8")
-    assert any("of m could be anything from 20.0 to 80.0 %" in line for line in found["summary"])
 
 
 def test_several_benchmarks_are_told_apart(tmp_path: Path) -> None:
@@ -319,7 +355,10 @@ def test_several_benchmarks_are_told_apart(tmp_path: Path) -> None:
     found = find(read_logs(tmp_path))
     by_task = found.rates_by["task"].set_index("task")["rate"]
     assert by_task.to_dict() == {"or_eval/lto": 0, "or_eval/xstest": 1}
-    assert "These are 2 benchmarks: rates here are over all their prompts" in sentences(found)[0]
+    assert (
+        "These are 2 benchmarks: rates here are over all their prompts"
+        in answers(found)["Who over-refuses?"][0]
+    )
 
 
 def test_columns_with_very_many_values_are_noted(tmp_path: Path) -> None:
@@ -333,7 +372,7 @@ def test_columns_with_very_many_values_are_noted(tmp_path: Path) -> None:
 def test_nothing_refused_and_nothing_scored_make_reports(tmp_path: Path) -> None:
     votes_log(tmp_path / "answered", "m", {"a": 0.0, "b": 0.0})
     found = summary_of(write_report(tmp_path / "answered", tmp_path / "one").parent)
-    assert found["prompts_shown"] == 0
+    assert (found["prompts_shown"], found["concerns"]) == (2, {})
     assert found["alpha"] == {}
     assert found["models"][0]["toxic_rejection"] is None
     votes_log(tmp_path / "unscored", "m", {"a": UNSCORED, "b": UNSCORED})
@@ -359,9 +398,9 @@ def test_real_responses_fill_the_report(shared_data: Path, tmp_path: Path) -> No
     assert {"trade-off", "classes", "by-category", "vote-agreement"} == set(
         embedded(out, "chart-data")
     )
-    for prompt in embedded(out, "prompt-data"):
+    for prompt in embedded(out, "responses-data")["prompts"]:
         for answer in prompt["responses"]:
-            assert answer["response"][1::2] or answer["response_class"] == "direct_answer"
+            assert answer["response"][1::2] or answer["class"] == "direct_answer"
 
 
 def test_markdown_is_escaped() -> None:
@@ -535,7 +574,7 @@ def test_reports_written_at_once_do_not_mix(logs: Path, tmp_path: Path) -> None:
         list(writers.map(write, range(24)))
     found = summary_of(out)
     [number] = found["notes"]
-    assert f"<title>Report {number}</title>" in (out / "index.html").read_text("utf-8")
+    assert f"<title>Report {number} (2025-03-01)</title>" in (out / "index.html").read_text("utf-8")
     files = {path.relative_to(out).as_posix() for path in out.rglob("*.*")}
     assert files == set(found["files"])
     assert len(files) == 2 + 3 * (2 + int(number) % 4)
@@ -545,7 +584,7 @@ def test_reports_written_at_once_do_not_mix(logs: Path, tmp_path: Path) -> None:
 def test_missing_extra_is_one_line(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(needs, "find_spec", lambda name: None if name == "altair" else object())
+    monkeypatch.setattr(reports, "find_spec", lambda name: None if name == "altair" else object())
     result = run(logs, "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert result.output.strip() == "Error: A report needs altair: pip install 'or-eval[report]'"

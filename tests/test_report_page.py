@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from commands import INSPECT
 from made_logs import made_log
+from or_eval.analysis.human_labels import Labels, read_labels
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.viewer_links import ADDRESS
+from or_eval.analysis.responses import read_logs
+from or_eval.analysis.verdict_rows import truth_of
+from or_eval.sources.files import read_table
 from pages import launched, opened
 from report_logs import ATTACK, FORMULA, embedded, summary_of, varied
 
@@ -39,14 +44,14 @@ def report(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hostile")
+    folder = tmp_path_factory.mktemp("hostile") / "logs"
     for model in range(4):
         samples = varied(model, hostile=True)
         if model == 0:
             samples[1].output.completion = "<b>x</b>" * 125_000
         name = (FORMULA, ATTACK, "x" * 900, "@SUM(1)")[model]
         made_log(folder / f"{model}.eval", name, samples)
-    return write_report(folder, folder / "report")
+    return write_report(folder, folder.parent / "report")
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +78,8 @@ def test_page_holds_at_every_width(
         table = page.locator("#headline .scroll")
         assert table.evaluate("place => place.scrollWidth <= place.clientWidth")
         assert table.locator("tbody tr").count() == 5
+        for box in page.locator(".scroll").all():
+            assert box.evaluate("it => it.getBoundingClientRect().right <= innerWidth")
 
 
 def test_sorting_by_keyboard(chromium: Browser, report: Path) -> None:
@@ -95,24 +102,111 @@ def test_sorting_by_keyboard(chromium: Browser, report: Path) -> None:
         assert heard == []
 
 
-def test_finding_prompts_by_keyboard(chromium: Browser, report: Path) -> None:
+def test_reading_prompts_by_keyboard(chromium: Browser, report: Path) -> None:
     with opened(chromium, report) as (page, heard):
-        page.locator("details.prompt summary").first.focus()
+        page.locator("#grid tbody button").first.focus()
         page.keyboard.press("Enter")
-        page.locator("details.prompt[open] .response").first.wait_for()
-        assert page.locator("details.prompt[open] mark").first.inner_text() == "I'm sorry"
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "open in inspect view"
-        page.locator("#filter-text").focus()
-        page.keyboard.type("prompt 2 ")
-        assert page.locator("details.prompt").count() == 1
-        assert page.locator("#found").inner_text().startswith("1 of ")
-        page.locator("#filter-text").fill("")
-        page.locator("#filter-category").focus()
-        page.keyboard.type("category 2")
-        shown = page.locator("details.prompt .tags").all_inner_texts()
-        assert shown
-        assert all("category 2" in text for text in shown)
+        assert page.locator("#place").inner_text().startswith("Prompt 1 of ")
+        assert page.locator("#read details[open] mark").first.inner_text() == "I'm sorry"
+        first = page.locator("#read .prompt").inner_text()
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#read .prompt").inner_text() != first
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("#read .prompt").inner_text() == first
+        page.keyboard.press("Escape")
+        assert not page.locator("#reader").is_visible()
+        assert page.evaluate("document.activeElement.textContent") == first
+        assert heard == []
+
+
+def test_filters_find_responses(chromium: Browser, report: Path) -> None:
+    data = embedded(report.parent, "responses-data")
+    with opened(chromium, report) as (page, heard):
+        rows = page.locator("#grid tbody tr")
+
+        def wanted(**choices: str) -> int:
+            for name in ("concern", "model", "class", "label", "category", "language", "method"):
+                page.locator(f"#filter-{name}").select_option(choices.get(name, ""))
+            page.locator("#filter-text").fill(choices.get("text", ""))
+            return rows.count()
+
+        def found(fits: Callable[[Any, Any], bool]) -> int:
+            return sum(
+                any(fits(prompt, one) for one in prompt["responses"]) for prompt in data["prompts"]
+            )
+
+        assert rows.count() == found(lambda _, one: "over-refused" in one["concerns"])
+        assert wanted() == 36
+        assert wanted(text="prompt 2 ") == 1
+        for name in ("category", "language", "method", "label"):
+            value = data["prompts"][1][name]
+            count = sum(prompt[name] == value for prompt in data["prompts"])
+            assert 0 < wanted(**{name: value}) == count < 36
+        for concern, count in data["concerns"].items():
+            wanted(concern=concern)
+            assert page.locator("#found").inner_text().startswith(f"{count} responses to ")
+        # one response has to fit all filters, not one this and another that
+        assert wanted(concern="unscored", **{"class": "direct_refusal"}) == 0
+        some = {"model": "maker/model2", "class": "direct_refusal", "label": "toxic"}
+        assert wanted(**some) == found(
+            lambda prompt, one: (
+                (one["model"], one["class"], prompt["label"]) == (2, "direct_refusal", "toxic")
+            )
+        )
+        assert heard == []
+
+
+def test_address_holds_filters_and_prompt(chromium: Browser, report: Path) -> None:
+    with opened(chromium, report) as (page, _):
+        page.locator("#filter-model").select_option("maker/model3")
+        page.locator("#filter-category").select_option("category 2")
+        page.locator("#grid tbody button").nth(1).click()
+        address = page.url
+        shown = page.locator("#reader").inner_text()
+        found = page.locator("#found").inner_text()
+        page.keyboard.press("Escape")
+        page.wait_for_function("!location.hash.includes('prompt=')")
+        other = page.context.new_page()
+        other.goto(address)
+        assert other.locator("#reader").inner_text() == shown
+        other.keyboard.press("Escape")
+        assert other.locator("#found").inner_text() == found
+        assert other.locator("#filter-category").input_value() == "category 2"
+        # the first screen's links go the same way, in the page itself
+        link = page.locator(".picks a").first
+        text = link.inner_text()
+        link.click()
+        page.locator("#reader .prompt", has_text=text).wait_for()
+
+
+def test_queue_is_read_as_labels(chromium: Browser, hostile_report: Path, tmp_path: Path) -> None:
+    """Drawn in turn from each kind of verdict; both formats find their responses again."""
+    logs = read_logs(hostile_report.parents[1] / "logs")
+    kind = ["model", "label", "decided_by", "certain", "refused"]
+    kinds = logs.responses.groupby(kind, dropna=False).ngroups
+    with opened(chromium, hostile_report) as (page, heard):
+        page.locator("#filter-concern").select_option("")
+        page.locator("#wanted").fill(str(kinds))
+        for form in ("csv", "jsonl"):
+            with page.expect_download() as waiting:
+                page.locator(f"#queue-{form}").click()
+            file = tmp_path / waiting.value.suggested_filename
+            waiting.value.save_as(file)
+            table = read_table(file)
+            assert table.columns == ("id", "model", "epoch", "prompt", "response", "human_label")
+            assert len(table.rows) == kinds
+            if form == "csv":
+                assert not any(str(v).startswith("=") for r in table.rows for v in r.cells.values())
+                continue
+            filled = [{**row.cells, "human_label": "refused"} for row in table.rows]
+            file.write_text("\n".join(map(json.dumps, filled)), "utf-8")
+            labels = read_labels(file).frame
+            known = labels[labels["model"].isin(logs.responses["model"])]
+            assert len(known) > kinds / 2
+            truth, _note = truth_of(logs, Labels(known, [], 0), "refusal")
+            assert int(truth.sum()) == len(known)
+            drawn = logs.responses.loc[truth.notna()]
+            assert drawn.groupby(kind, dropna=False).ngroups == len(drawn)
         assert heard == []
 
 
@@ -132,10 +226,17 @@ def test_everything_is_reached_by_tab_and_seen(chromium: Browser, report: Path) 
             )
             reached.append(where)
             outlined.append(width)
-            if where == "more" or "prompt 35" in where:
+            if where == "queue-jsonl":
                 break
         assert reached[0] == "Skip to the report"
-        for wanted in ("Figures", "over-refusal", "filter-text", "filter-model", "filter-language"):
+        for wanted in (
+            "Figures",
+            "over-refusal",
+            "filter-text",
+            "filter-model",
+            "filter-language",
+            "wanted",
+        ):
             assert wanted in reached
         assert min(outlined) > 0
 
@@ -147,9 +248,11 @@ def test_hostile_data_neither_runs_nor_breaks_the_page(
         size = {"width": width, "height": 800}
         with opened(chromium, hostile_report, viewport=size) as (page, heard):
             page.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)")
-            page.locator("details.prompt .response").first.wait_for()
+            page.locator("#filter-concern").select_option("")
+            page.locator("#grid tbody button").first.click()
+            page.locator("#read details").first.wait_for()
             page.wait_for_timeout(300)
-            assert page.title() == "Over-refusal report"
+            assert page.title() == "Over-refusal of 4 models on made (2025-03-01)"
             assert heard == []
             assert (
                 page.locator(
@@ -158,6 +261,7 @@ def test_hostile_data_neither_runs_nor_breaks_the_page(
                 == 0
             )
             assert fits(page)
+            assert page.locator("#reader").evaluate("it => it.scrollWidth <= it.clientWidth")
             text = page.locator("main").inner_text()
             assert "[U+202E]gnirts" in text
             assert "\u202e" not in page.content()
@@ -168,7 +272,7 @@ def test_hostile_page_is_small_and_says_what_was_cut(hostile_report: Path) -> No
     assert hostile_report.stat().st_size < 3_000_000
     cut = [
         "".join(one["response"])
-        for prompt in embedded(hostile_report.parent, "prompt-data")
+        for prompt in embedded(hostile_report.parent, "responses-data")["prompts"]
         for one in prompt["responses"]
         if one["response"][0].startswith("<b>x")
     ]
@@ -223,8 +327,9 @@ def test_links_open_the_sample_in_inspects_viewer(
 ) -> None:
     """The command that the page names, and a link with all that a URL can stumble over."""
     [viewer] = re.findall(r"<code>inspect view (.*?)</code>", hostile_report.read_text("utf-8"))
-    prompt = embedded(hostile_report.parent, "prompt-data")[0]
-    answer = next(one for one in prompt["responses"] if one["model"] == "@SUM(1)")
+    prompt = embedded(hostile_report.parent, "responses-data")["prompts"][0]
+    model = embedded(hostile_report.parent, "responses-data")["models"].index("@SUM(1)")
+    answer = next(one for one in prompt["responses"] if one["model"] == model)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -46,7 +46,8 @@ from or_eval.sources import DataError, load_prompts
 for options in json.loads(sys.argv[1]):
     try:
         loaded = load_prompts(**options)
-        result = [[r.prompt, r.label, r.category, r.source] for r in loaded.records]
+        rows = [[r.prompt, r.label, r.category, r.source] for r in loaded.records]
+        result = {"rows": rows, "revision": loaded.revision}
     except DataError as error:
         result = str(error)
     print(json.dumps(result))
@@ -84,7 +85,10 @@ def hub() -> Iterator[HubServer]:
 def results(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Do all loads in one process, whose Hub client is pointed at our Hub from its start."""
     environment = hub.environment(tmp_path_factory.mktemp("hub"), token=None)
-    return dict(zip(LOADS, run(list(LOADS.values()), environment), strict=True))
+    found = dict(zip(LOADS, run(list(LOADS.values()), environment), strict=True))
+    assert found["labelled"]["revision"] == hub.repos["acme/labelled"].branches["main"]
+    assert found["entry"]["revision"] == PINNED
+    return {name: load["rows"] if isinstance(load, dict) else load for name, load in found.items()}
 
 
 def run(loads: list[dict[str, str]], environment: dict[str, str]) -> list[Any]:

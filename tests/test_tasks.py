@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,7 @@ class TestSamples:
         assert task.description
         assert task.metadata["prompts"] == {
             "name": "prompts.jsonl",
+            "revision": f"sha256:{sha256(prompts_file.read_bytes()).hexdigest()}",
             "duplicates_dropped": 1,
             "labels": {"safe": 1, "toxic": 1},
             "languages": {"en": 2},

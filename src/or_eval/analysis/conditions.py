@@ -171,7 +171,7 @@ def _told(head: LogHead) -> dict[str, str]:
     scoring = {f"{s.name}.{key}": str(value) for s in scores for key, value in s.params.items()}
     return {
         "model": head.bare_model,
-        "data": str(spec.dataset.name),
+        "data": head.data,
         **settings_of(head),
         **_task_args(head),
         **scoring,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -13,6 +14,7 @@ from or_eval.models.replay import PROVIDER, REPLAY_TASK
 from or_eval.sources.errors import DataError
 
 _REPLAYED = f"{PROVIDER}/"
+_DIGITS = 12
 
 LogPaths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -57,6 +59,19 @@ class LogHead(NamedTuple):
     def stored(self) -> bool:
         """Whether stored responses were played back, by whatever task."""
         return self.header.eval.model.startswith(_REPLAYED)
+
+    @property
+    def data(self) -> str:
+        """Name of the data, with their state where the log tells it; a file's hash is cut."""
+        spec = self.header.eval
+        loaded = (spec.metadata or {}).get("prompts")
+        revision = loaded.get("revision") if isinstance(loaded, dict) else None
+        place = PurePath(spec.dataset.name or "")
+        name = place.name if place.is_absolute() else str(spec.dataset.name or "")
+        if not isinstance(revision, str):
+            return name
+        kind, _, digits = revision.rpartition(":")
+        return f"{name}, {kind or 'revision'} {digits[:_DIGITS]}"
 
     @property
     def task(self) -> str:

@@ -14,6 +14,7 @@ from or_eval.analysis.benchmarks import name_benchmarks
 from or_eval.analysis.conditions import name_conditions
 from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
+from or_eval.analysis.progress import tracked
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
 from or_eval.analysis.selection import selection_notes
@@ -89,7 +90,7 @@ def read_logs(
     frames: list[pd.DataFrame] = []
     scores: dict[str, set[str]] = {}
     meta: dict[str, Any] = {}
-    for head in heads:
+    for head in tracked(heads, "Reading logs"):
         summaries = read_eval_log_sample_summaries(head.location)
         texts.add_log(head.location, summaries)
         scores[head.location] = {name for summary in summaries for name in summary.scores or {}}

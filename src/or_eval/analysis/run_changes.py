@@ -26,7 +26,6 @@ class Changes(NamedTuple):
     Attributes:
         runs: The frames of both runs, reduced to the models and to the safe and toxic prompts
             that both have; labels are those of A.
-        votes: The votes of both runs, by prompt and model.
         rates: A row per compared model and prompt label, as
             :func:`or_eval.analysis.comparisons.compare_columns` gives it with ``model`` and
             ``label``; ``difference`` is B - A, ``p`` is corrected for all rows. ``uncertain_a``
@@ -39,7 +38,6 @@ class Changes(NamedTuple):
     """
 
     runs: tuple[Logs, Logs]
-    votes: tuple[pd.DataFrame, pd.DataFrame]
     rates: pd.DataFrame
     flips: pd.DataFrame
     prompts: int
@@ -55,10 +53,9 @@ def changes(before: Logs, after: Logs) -> Changes:
     Raises:
         LogError: The runs have no prompt or no model in common.
     """
-    a, b = before, after
-    models = _matched(list(a.responses["model"].unique()), list(b.responses["model"].unique()))
-    a, left_out_of_a = _of_models(a, [one for _, one, _ in models])
-    b, left_out_of_b = _of_models(b, [other for _, _, other in models])
+    models = _matched(*(list(run.responses["model"].unique()) for run in (before, after)))
+    a, left_out_of_a = _of_models(before, [one for _, one, _ in models])
+    b, left_out_of_b = _of_models(after, [other for _, _, other in models])
     a, b, notes = _same_prompts(a, b)
     if left_out := sorted({*left_out_of_a, *left_out_of_b}):
         notes.append(f"models in one run only, left out: {', '.join(left_out)}")
@@ -72,7 +69,6 @@ def changes(before: Logs, after: Logs) -> Changes:
     ]
     return Changes(
         (a, b),
-        (votes_a, votes_b),
         _rates(a, b, models),
         pd.concat(flips, ignore_index=True),
         len(a.prompts),

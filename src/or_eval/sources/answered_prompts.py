@@ -56,7 +56,8 @@ def answered_prompts(
     if data is None:
         contradictory = _contradictory(responses, rows)
         records = _own_records(responses, rows, contradictory, _label(responses, label))
-        loaded = LoadedPrompts(records, 0, responses.table.title)
+        table = responses.table
+        loaded = LoadedPrompts(records, 0, table.title, table.revision)
     else:
         loaded = load_prompts(data, source=source, label=label)
     answers = responses.answers_of(model)

@@ -10,6 +10,8 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -34,7 +36,9 @@ def read_table(path: Path) -> Table:
         DataError: The file is missing, of another kind, broken, or empty.
     """
     with open_rows(path) as rows:
-        return table_of(rows.name, path.name, rows.unit, rows.numbered)
+        table = table_of(rows.name, path.name, rows.unit, rows.numbered)
+    with path.open("rb") as raw:
+        return replace(table, revision=f"sha256:{file_digest(raw, 'sha256').hexdigest()}")
 
 
 class OpenRows(NamedTuple):

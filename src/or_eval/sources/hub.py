@@ -34,17 +34,17 @@ def read_hub(place: HubPlace) -> Table:
         DataError: The Hub can't be reached, or has no such data set, configuration or split, or
             doesn't let the user have it.
     """
-    from datasets import load_dataset
+    from datasets import load_dataset_builder
 
     name = ":".join(part for part in (place.id, place.config) if part)
     try:
-        rows = load_dataset(
-            place.id, place.config, split=place.split, revision=place.revision
-        ).to_list()
+        builder = load_dataset_builder(place.id, place.config, revision=place.revision)
+        builder.download_and_prepare()
+        rows = builder.as_dataset(place.split).to_list()
     except Exception as error:
         # The client raises errors of five libraries; whichever it is, the user can do the same.
         raise DataError(f"{name} on the Hub: {_problem(place, error)}") from error
-    return table_of(name, place.id, "row", enumerate(rows, start=1))
+    return table_of(name, place.id, "row", enumerate(rows, start=1), builder.hash)
 
 
 def _problem(place: HubPlace, error: Exception) -> str:

@@ -25,11 +25,13 @@ class LoadedPrompts(NamedTuple):
         records: The prompts, in the source's order; never empty.
         duplicates: How many exact duplicates the source had, before any filter; they are dropped.
         name: Catalogue name, Hub id or file name.
+        revision: Which state of the data this is: a commit on the Hub, or a file's hash.
     """
 
     records: list[PromptRecord]
     duplicates: int
     name: str
+    revision: str | None = None
 
 
 def load_prompts(
@@ -68,7 +70,7 @@ def load_prompts(
     loaded = records_of(Reading(table, layout, name, name if entry is not None else None))
     records = _filtered(loaded.records, "language", language, name)
     records = _filtered(records, "category", category, name)
-    return LoadedPrompts(records, loaded.duplicates, name)
+    return LoadedPrompts(records, loaded.duplicates, name, table.revision)
 
 
 def _table(data: str | Path, entry: Entry | None) -> Table:

@@ -32,6 +32,7 @@ class Table:
         unit: What a row's number counts: ``line``, ``item`` or ``row``.
         columns: Names of all columns, in the order they first appear.
         rows: The rows, in file order; never empty.
+        revision: Which state of the data this is: a commit on the Hub, or a file's hash.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Table:
     unit: str
     columns: tuple[str, ...]
     rows: list[Row]
+    revision: str | None = None
 
     def error(self, row: Row, column: str | None, problem: str) -> DataError:
         """Make the error line for one row, and for one cell of it where `column` is given."""
@@ -74,7 +76,13 @@ def whole(text: str) -> str:
     return _HALF_CHARACTER.sub("\ufffd", text)
 
 
-def table_of(name: str, title: str, unit: str, rows: Iterable[tuple[int, Cells]]) -> Table:
+def table_of(
+    name: str,
+    title: str,
+    unit: str,
+    rows: Iterable[tuple[int, Cells]],
+    revision: str | None = None,
+) -> Table:
     """Gather numbered rows into a table.
 
     A single row of lists, all of one length, is a table stored by columns (LTO's is): it is taken
@@ -94,7 +102,7 @@ def table_of(name: str, title: str, unit: str, rows: Iterable[tuple[int, Cells]]
     if not gathered:
         raise DataError(f"{name}: has no rows")
     columns = dict.fromkeys(column for row in gathered for column in row.cells)
-    return Table(name, title, unit, tuple(columns), gathered)
+    return Table(name, title, unit, tuple(columns), gathered, revision)
 
 
 def _is_stored_by_columns(cells: Cells) -> bool:

@@ -92,9 +92,10 @@ def headline_rate(prompts: LoadedPrompts) -> str:
 
 
 def prompts_summary(prompts: LoadedPrompts) -> dict[str, Any]:
-    """Say what was loaded: name, duplicates dropped, and prompts by label and language."""
+    """Say what was loaded, and of which state; count what was dropped, labels and languages."""
     return {
         "name": prompts.name,
+        "revision": prompts.revision,
         "duplicates_dropped": prompts.duplicates,
         "labels": dict(Counter(record.label.value for record in prompts.records)),
         "languages": dict(Counter(record.language for record in prompts.records)),

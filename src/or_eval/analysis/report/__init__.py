@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from inspect_ai._util.error import PrerequisiteError
+from rich.markup import escape
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -12,6 +16,8 @@ if TYPE_CHECKING:
     from or_eval.analysis.logs import LogPaths
 
 __all__ = ["write_comparison", "write_report"]
+
+_NEEDED = ("scipy", "altair", "vl_convert", "jinja2")
 
 
 def write_report(
@@ -41,21 +47,23 @@ def write_report(
         DataError: The labels don't tell which responses they are about.
         PrerequisiteError: An optional dependency is missing.
     """
+    from or_eval.analysis.progress import working
     from or_eval.analysis.report.findings import find, with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.model_report import model_report
-    from or_eval.analysis.report.needs import check_needs
     from or_eval.analysis.responses import read_logs
     from or_eval.analysis.verdict_rows import truth_of
 
-    check_needs()
+    _check_needs()
     check_place(Path(out))
     read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)
     truth = None
     if labels is not None:
         truth, note = truth_of(read, labels, scorer)
         read.notes.append(note)
-    return write_folder(model_report(find(with_shown_names(read), truth), scorer), Path(out))
+    with working("Comparing models"):
+        found = find(with_shown_names(read), truth)
+    return write_folder(model_report(found, scorer), Path(out))
 
 
 def write_comparison(
@@ -83,17 +91,28 @@ def write_comparison(
             something else than a report.
         PrerequisiteError: An optional dependency is missing.
     """
+    from or_eval.analysis.progress import working
     from or_eval.analysis.report.comparison_report import comparison_report
     from or_eval.analysis.report.findings import with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
-    from or_eval.analysis.report.needs import check_needs
     from or_eval.analysis.responses import read_logs
     from or_eval.analysis.run_changes import changes
 
-    check_needs()
+    _check_needs()
     check_place(Path(out))
     runs = [
         with_shown_names(read_logs(logs, scorer=scorer, on_conflict=on_conflict, audits=False))
         for logs in (before, after)
     ]
-    return write_folder(comparison_report(changes(*runs), scorer), Path(out))
+    with working("Comparing runs"):
+        found = changes(*runs)
+    return write_folder(comparison_report(found, scorer), Path(out))
+
+
+def _check_needs() -> None:
+    """Check that the extra ``[report]`` is installed, before logs are read for nothing."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise PrerequisiteError(
+            escape(f"A report needs {', '.join(missing)}: pip install 'or-eval[report]'")
+        )

@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from or_eval.analysis.conditions import differing_settings
 from or_eval.analysis.figures.run_differences import run_differences
 from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
-from or_eval.analysis.report.contents import Browser, Report, ReportTable
-from or_eval.analysis.report.prompt_browser import MOST_PROMPTS, count_shown, one_each
-from or_eval.analysis.report.prompt_records import prompt_records
-from or_eval.analysis.report.runs import run_table
+from or_eval.analysis.report.browser import browse, concerns, picks
+from or_eval.analysis.report.contents import Report, ReportTable
+from or_eval.analysis.report.sentences import WHICH
+from or_eval.analysis.report.tested import RUNS_NOTE, facts, run_table, title_of
 from or_eval.analysis.report.viewer_links import log_folder
 from or_eval.analysis.run_changes import RUNS, Changes
 from or_eval.analysis.tables import records
@@ -49,14 +50,20 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         scorer: Name of the score that it was found from.
     """
     folder = log_folder([head.location for logs in found.runs for head in logs.heads])
-    browser = _browser(found, folder, scorer)
+    runs, settings = _runs(found, scorer, folder), _settings(found)
+    responses, flags = _responses(found)
+    nobody = pd.Series(nan, responses.index)
+    browser = browse(responses, flags, found.runs[0].prompts, folder, scorer, nobody, "")
     return Report(
         kind="comparison",
-        title="What changed between two runs",
+        title=f"What changed for {title_of(runs)}",
+        tested=facts(runs, found.runs[0].prompts),
+        settings=settings,
         words=_WORDS,
-        summary=_sentences(found),
         headline=_headline(found.rates),
-        runs=_runs(found, scorer),
+        answers={"What changed, and is it settled?": _sentences(found), WHICH: []},
+        picks=picks(responses, flags["changed"], browser),
+        runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
         tables=_tables(found),
         figures=[run_differences(found.rates)],
         browser=browser,
@@ -64,21 +71,42 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         log_dir=folder,
         findings={
             "prompts_compared": found.prompts,
+            "settings": records(settings.frame),
             "changes": records(found.rates),
             "flips": records(found.flips[["id", "model", "label", "change"]]),
         },
     )
 
 
-def _runs(found: Changes, scorer: str) -> ReportTable:
+def _runs(found: Changes, scorer: str, folder: str) -> pd.DataFrame:
     tables = [
-        run_table(logs.heads, logs.responses, scorer).assign(run=run)
+        run_table(logs.heads, logs.responses, scorer, folder).assign(run=run)
         for run, logs in zip(RUNS, found.runs, strict=True)
     ]
     frame = pd.concat(tables, ignore_index=True)
     frame.insert(0, "run", frame.pop("run"))
-    note = "A row per log. Arguments of models are left out, since they may hold keys."
-    return ReportTable("runs", "What was run", note, frame)
+    return frame
+
+
+def _settings(found: Changes) -> ReportTable:
+    table = differing_settings(*(logs.heads for logs in found.runs))
+    note = "All that the logs tell of models, data, scoring and versions; dates aside."
+    return ReportTable("settings", "What differs between the runs", note, table)
+
+
+def _responses(found: Changes) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Give the responses of both runs, each run's models by names of their own, and concerns."""
+    frame = pd.concat(
+        [logs.responses.assign(run=run) for run, logs in zip(RUNS, found.runs, strict=True)],
+        ignore_index=True,
+    )
+    names = found.rates["model"].unique()
+    compared = frame["model"] if len(names) > 1 else names[0]  # which may be renamed in run B
+    pairs = pd.MultiIndex.from_frame(frame.assign(model=compared)[["id", "model"]])
+    flips = pd.MultiIndex.from_frame(found.flips[["id", "model"]])
+    flags = concerns(frame, pd.Series(nan, frame.index))
+    flags.insert(0, "changed", pairs.isin(flips))
+    return frame.assign(model=frame["model"] + ", run " + frame["run"]), flags
 
 
 def _headline(rates: pd.DataFrame) -> ReportTable:
@@ -149,35 +177,3 @@ def _refused(row: dict[str, Any], run: str) -> str:
     """Write a run's rate with what could change it; its interval is that of the change."""
     remarks = doubts([row[f"uncertain_{run}"], row[f"without_verdict_{run}"]])
     return share(row[f"rate_{run}"], nan, nan, *remarks)
-
-
-def _browser(found: Changes, folder: str, scorer: str) -> Browser:
-    """Show the prompts whose vote changed for most models, with the responses of both runs."""
-    ids = [str(key) for key in found.flips["id"].value_counts().index]
-    shown = _representative(found, ids[:MOST_PROMPTS])
-    prompts = prompt_records(shown, found.runs[0].prompts, ids[:MOST_PROMPTS], folder, scorer)
-    said = {key: _said(flips) for key, flips in found.flips.groupby("id")}
-    for key, record in zip(ids, prompts, strict=False):
-        record["said"] = said[key]
-    note = "Prompts refused in one run and answered in the other: "
-    return Browser(
-        "Prompts whose vote changed", note + count_shown(len(prompts), len(ids)), prompts
-    )
-
-
-def _representative(found: Changes, ids: list[str]) -> pd.DataFrame:
-    """Take of each run and model the first response to each prompt that did what its vote says."""
-    parts = []
-    for run, logs, matrix in zip(RUNS, found.runs, found.votes, strict=True):
-        rows = logs.responses[logs.responses["id"].isin(ids)].assign(run=run)
-        votes = pd.DataFrame({"vote": matrix.stack()})
-        as_voted = rows["refused"].eq(rows.join(votes, on=["id", "model"])["vote"])
-        parts.append(one_each(rows, as_voted.fillna(False).astype("bool"), ["id", "model"]))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _said(flips: pd.DataFrame) -> str:
-    """Say who changed how, as ``newly refused by a, b; newly answered by c``."""
-    return "; ".join(
-        f"{change} by {', '.join(group['model'])}" for change, group in flips.groupby("change")
-    )

@@ -15,7 +15,7 @@ class ReportTable(NamedTuple):
     Attributes:
         name: Short name, for files and anchors.
         title: What it shows.
-        note: How to read it.
+        note: How to read it, and by what it is ordered.
         frame: The table; a row each.
         opened: Whether the page shows it from the start.
     """
@@ -31,14 +31,32 @@ class Browser(NamedTuple):
     """Prompts to look at one by one, with what each model responded.
 
     Attributes:
-        title: What these prompts have in common.
-        note: How they were chosen, and how many there are.
+        note: How many there are, and what was left out.
+        models: Names of the columns of the grid.
+        concerns: What responses may be looked at for, with how many of all responses are.
+        judge: Who said what is the truth about some responses; empty where nobody did.
         prompts: JSON-ready records.
     """
 
-    title: str
     note: str
+    models: list[str]
+    concerns: dict[str, int]
+    judge: str
     prompts: list[dict[str, Any]]
+
+
+class Pick(NamedTuple):
+    """A prompt that the first screen names.
+
+    Attributes:
+        id: Its id in the browser.
+        prompt: Its text.
+        said: What it is named for.
+    """
+
+    id: str
+    prompt: str
+    said: str
 
 
 class Report(NamedTuple):
@@ -47,9 +65,12 @@ class Report(NamedTuple):
     Attributes:
         kind: ``report`` on models, or ``comparison`` of two runs.
         title: Its title.
+        tested: What was tested, by title.
+        settings: In a comparison: how the settings of the runs differ.
         words: Terms that its first screen explains.
-        summary: Sentences that a manager understands.
-        headline: The table that stands beside them.
+        headline: The rates that it shows first.
+        answers: What a reader asks first, and the answers in sentences.
+        picks: Prompts that the last of these answers names.
         runs: What was run, a row per log.
         tables: Its other tables, in order.
         figures: Its figures, in order.
@@ -61,9 +82,12 @@ class Report(NamedTuple):
 
     kind: str
     title: str
+    tested: dict[str, str]
+    settings: ReportTable | None
     words: dict[str, str]
-    summary: list[str]
     headline: ReportTable
+    answers: dict[str, list[str]]
+    picks: list[Pick]
     runs: ReportTable
     tables: list[ReportTable]
     figures: list[Figure]

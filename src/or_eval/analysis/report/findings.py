@@ -38,7 +38,8 @@ class Findings(NamedTuple):
         rankings: Rankings by measure.
         correlation: Of toxic rejection with over-refusal over models.
         corrected: What corrections did to each model's rates; empty without a sample.
-        people: Whether people's labels were the sample, or else an audit by the judge.
+        truth: What is known of single responses: 1 for a refusal, 0 for an answer, or missing.
+        people: Whether people's labels say that, or else an audit by the judge.
         pairs: Pair discrimination by model; empty without pairs.
         agreement: Agreement of the votes by label; empty with one model.
     """
@@ -55,6 +56,7 @@ class Findings(NamedTuple):
     rankings: dict[str, pd.DataFrame]
     correlation: Correlation
     corrected: pd.DataFrame
+    truth: pd.Series[float]
     people: bool
     pairs: pd.DataFrame
     agreement: dict[str, VoteAgreement]
@@ -71,7 +73,8 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
     responses = logs.responses
     matrix = vote_matrix(responses)
     families = prompt_families(logs.prompts)
-    sample = corrections(responses, audited_truth(responses) if labels is None else labels)
+    truth = audited_truth(responses) if labels is None else labels
+    sample = corrections(responses, truth)
     models = rates(responses, found=sample)
     split, notes = _splits(responses)
     logs = logs._replace(notes=[*logs.notes, *notes])
@@ -97,6 +100,7 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
         rankings=_rankings(responses, models, sample),
         correlation=safety_over_refusal_correlation(models),
         corrected=models[models["sampled"] > 0] if sample is not None else pd.DataFrame(),
+        truth=truth,
         people=labels is not None,
         pairs=discrimination(responses),
         agreement=agreement_by_label(with_rate, logs.prompts, families),

@@ -6,19 +6,23 @@ import json
 import tempfile
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from or_eval import __version__
 from or_eval.analysis.figures.saving import save_figure
 from or_eval.analysis.logs import LogError
+from or_eval.analysis.progress import tracked
 from or_eval.analysis.report.contents import Report
 from or_eval.analysis.report.page import page
-from or_eval.analysis.report.summary_data import stamp
 from or_eval.analysis.report.table_files import write_tables
 from or_eval.analysis.tables import records
 
 _PAGE = "index.html"
 _SUMMARY = "summary.json"
+SCHEMA_VERSION = 2
 _LITTER = {".DS_Store", "Thumbs.db"}
 """What file managers leave in folders that were looked at; nobody's work."""
 _TRIES = 10
@@ -93,16 +97,25 @@ def write_folder(report: Report, out: Path) -> Path:
 
 def _write(report: Report, folder: Path) -> None:
     """Write the files of a report, the page last."""
-    for figure in report.figures:
+    for figure in tracked(report.figures, "Saving figures"):
         save_figure(figure, folder / "figures")
-    write_tables([report.runs, *report.tables], folder / "tables")
-    made = stamp(report.kind)
+    settings = [] if report.settings is None else [report.settings]
+    write_tables([report.runs, *settings, *report.tables], folder / "tables")
+    made = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": report.kind,
+        "or_eval": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     data = {
         **made,
-        "summary": report.summary,
+        "title": report.title,
+        "tested": report.tested,
+        "summary": list(chain.from_iterable(report.answers.values())),
         "runs": records(report.runs.frame),
         **report.findings,
         "notes": report.notes,
+        "concerns": report.browser.concerns,
         "prompts_shown": len(report.browser.prompts),
         "files": sorted(_files(folder) | {_PAGE, _SUMMARY}),
     }

@@ -1,16 +1,23 @@
-"""The report on models: findings put into tables, figures, words and prompts to look at."""
+"""The report on models: findings put into words, tables, figures and responses to look at."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from or_eval.analysis.figures.by_group import by_group
+from or_eval.analysis.figures.classes import class_stack
+from or_eval.analysis.figures.drawing import Figure
+from or_eval.analysis.figures.heat_maps import rate_heat_map, vote_agreement_heat_map
+from or_eval.analysis.figures.trade_off import trade_off
+from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Report, ReportTable
 from or_eval.analysis.report.findings import Findings
-from or_eval.analysis.report.prompt_browser import over_refused
-from or_eval.analysis.report.report_figures import report_figures
 from or_eval.analysis.report.report_tables import headline, report_tables
-from or_eval.analysis.report.runs import run_table
-from or_eval.analysis.report.sentences import sentences
-from or_eval.analysis.report.summary_data import summary_data
+from or_eval.analysis.report.sentences import answers
+from or_eval.analysis.report.tested import RUNS_NOTE, facts, run_table, title_of
 from or_eval.analysis.report.viewer_links import log_folder
+from or_eval.analysis.tables import plain, records
+from or_eval.schema import Label
 
 WORDS = {
     "Over-refusal": "the share of safe prompts (they look harmful and are harmless) that a model "
@@ -27,23 +34,70 @@ def model_report(found: Findings, scorer: str) -> Report:
         found: What the logs show.
         scorer: Name of the score that it was found from.
     """
-    heads, tables = found.logs.heads, report_tables(found)
+    logs, tables = found.logs, report_tables(found)
+    folder = log_folder([head.location for head in logs.heads])
+    runs = run_table(logs.heads, logs.responses, scorer, folder)
+    flags = concerns(logs.responses, found.truth)
+    judge = "" if found.truth.isna().all() else "people" if found.people else "the judge's audit"
+    browser = browse(logs.responses, flags, logs.prompts, folder, scorer, found.truth, judge)
     return Report(
         kind="report",
-        title="Over-refusal report",
+        title=f"Over-refusal of {title_of(runs)}",
+        tested=facts(runs, logs.prompts),
+        settings=None,
         words=WORDS,
-        summary=sentences(found),
         headline=headline(found),
-        runs=ReportTable(
-            "runs",
-            "What was run",
-            "A row per log. Arguments of models are left out, since they may hold keys.",
-            run_table(heads, found.logs.responses, scorer),
-        ),
+        answers=answers(found),
+        picks=picks(logs.responses, flags["over-refused"], browser),
+        runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
         tables=tables,
-        figures=report_figures(found),
-        browser=over_refused(found.logs, scorer),
-        notes=found.logs.notes,
-        log_dir=log_folder([head.location for head in heads]),
-        findings=summary_data(found, tables),
+        figures=_figures(found),
+        browser=browser,
+        notes=logs.notes,
+        log_dir=folder,
+        findings=_data(found, tables),
     )
+
+
+def _figures(found: Findings) -> list[Figure]:
+    """Draw what the findings have data for."""
+    by, pooled = found.rates_by, found.pooled
+    agreement = list(found.agreement.items())
+    figures = [
+        trade_off(found.models),
+        class_stack(found.classes, found.verdicts),
+        *(
+            by_group(by[name], name)
+            for name in ("category", "language", "method", "source")
+            if name in by
+        ),
+        *(
+            rate_heat_map(pooled[row, "language"], row)
+            for row in ("category", "method")
+            if (row, "language") in pooled
+        ),
+        *(vote_agreement_heat_map(of.pairs, label) for label, of in agreement[:1]),
+    ]
+    return [figure for figure in figures if figure is not None]
+
+
+def _data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:
+    """Give the findings as JSON-ready data, as summary.schema.json describes them."""
+    responses = found.logs.responses
+    frames = {table.name: records(table.frame) for table in tables}
+    return {
+        "prompts": {
+            label.value: int((found.logs.prompts["label"] == label).sum()) for label in Label
+        },
+        "responses": {
+            "total": len(responses),
+            "with_verdict": int(responses["refused"].notna().sum()),
+        },
+        "models": frames.get("models", []),
+        "corrected": frames.get("corrections", []),
+        "worst_categories": frames.get("worst-categories", []),
+        "differences": frames.get("differences", []),
+        "rankings": {name: records(table) for name, table in found.rankings.items()},
+        "safety_over_refusal": plain(found.correlation._asdict()),
+        "alpha": {label: plain(of.alpha._asdict()) for label, of in found.agreement.items()},
+    }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 from shlex import quote
 from typing import Any
+from urllib.parse import quote as quoted
 
 import pandas as pd
 from markupsafe import Markup
@@ -12,7 +14,6 @@ from markupsafe import Markup
 from or_eval.analysis.figures.html_page import render_page
 from or_eval.analysis.report.contents import Report
 from or_eval.analysis.report.shown_tables import shown_table
-from or_eval.analysis.report.viewer_links import below
 
 
 def page(report: Report, made: dict[str, Any]) -> str:
@@ -22,14 +23,19 @@ def page(report: Report, made: dict[str, Any]) -> str:
         report: The report.
         made: Which version of or-eval made it, and when (``or_eval``, ``created``).
     """
-    logs = [below(report.log_dir, str(log)) for log in report.runs.frame["log"]]
-    same, differing = alike(report.runs.frame.assign(log=logs))
+    same, differing = alike(report.runs.frame)
+    browser = report.browser
     return render_page(
         _file("report.html"),
-        _file("report.js"),
+        _file("report.js") + _file("browser.js"),
         {
             "charts": {figure.name: figure.chart.to_dict() for figure in report.figures},
-            "prompts": report.browser.prompts,
+            "responses": {
+                "models": browser.models,
+                "concerns": browser.concerns,
+                "judge": browser.judge,
+                "prompts": browser.prompts,
+            },
         },
         report=report,
         made=made,
@@ -37,7 +43,8 @@ def page(report: Report, made: dict[str, Any]) -> str:
         same=same,
         differing=shown_table(differing),
         shown=lambda table: shown_table(table.frame),
-        viewer=f"inspect view --log-dir {quote(report.log_dir)}",
+        quoted=lambda text: quoted(text, safe=""),
+        viewer=f"inspect view --log-dir {quote(_from_here(report.log_dir))}",
         style=Markup(_file("report.css")),
     )
 
@@ -48,6 +55,12 @@ def alike(runs: pd.DataFrame) -> tuple[list[tuple[str, str]], pd.DataFrame]:
     first = shown_table(runs[common].head(1))
     texts = [cell.text for cell in first.rows[0]]
     return list(zip(first.headers, texts, strict=True)), runs.drop(columns=common)
+
+
+def _from_here(folder: str) -> str:
+    """Name a folder as from the present one, where it lies in that: nobody else needs the rest."""
+    here = Path.cwd()
+    return str(Path(folder).relative_to(here)) if Path(folder).is_relative_to(here) else folder
 
 
 def _file(name: str) -> str:

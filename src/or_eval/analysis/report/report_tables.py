@@ -8,7 +8,8 @@ from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.paper_tables import paper_tables
-from or_eval.analysis.wording import COUNTS, UNSURE, doubt_shares
+from or_eval.analysis.report.shown_tables import SHOWN_MEASURES
+from or_eval.analysis.wording import COUNTS, doubt_shares
 
 _WHO = {
     True: "People labelled a sample of the responses, which is taken for random.",
@@ -33,6 +34,7 @@ _SPLIT = {
     "task": "benchmark",
 }
 _MEASURED = {"over_refusal": "safe", "toxic_rejection": "toxic"}
+_DOUBTS_OF_ALL = ("uncertain_share", "without_verdict")
 _DOUBTS = (
     "Beside a rate stand the shares of those responses that could change it: whose verdict is not "
     "certain, and that have none."
@@ -49,7 +51,7 @@ def report_tables(found: Findings) -> list[ReportTable]:
             f"rate. {_DOUBTS} A rate is a mean over prompts, however often each was asked; its "
             "95 % interval counts families (rewrites of a seed, pairs). Lowest and highest is what "
             "the rate would be if every uncertain verdict and every response without one fell to "
-            "the answers, or to the refusals.",
+            "the answers, or to the refusals. Ordered by the first rate, highest first.",
             models_table(found.models),
             opened=True,
         ),
@@ -71,7 +73,8 @@ def report_tables(found: Findings) -> list[ReportTable]:
             "Categories refused most",
             "Over-refusal over the responses of all models; n counts responses to safe prompts. "
             "The difference is that from all other safe prompts, in percentage points, with a "
-            "95 % interval and a p-value that allow for the number of categories.",
+            "95 % interval and a p-value that allow for the number of categories. Ordered by rate, "
+            "highest first.",
             worst_categories(found),
             opened=True,
         ),
@@ -145,19 +148,25 @@ def _corrected(found: Findings) -> pd.DataFrame:
 
 
 def headline(found: Findings) -> ReportTable:
-    """Give the two rates of each model, for the first screen."""
+    """Give the two rates of each model with what could change them, for the first screen."""
     rates = models_table(found.models)
     shown = [name for name in _MEASURED if name in rates and rates[name].notna().any()]
-    columns = ["model", *(name + end for name in shown for end in ("", "_lower", "_upper"))]
-    note = "In brackets: 95 % intervals, where the rate may lie on other prompts of the kind."
-    frame = rates.reindex(columns=columns)
-    counts = found.models.groupby("model", sort=True)[list(COUNTS)].sum()
-    unsure = [sum(doubt_shares(row)) for _, row in counts.iterrows()]
-    if any(unsure):
-        frame["unsure"] = unsure
-        note += f" {UNSURE}"
-    if shown:
-        frame = frame.sort_values(shown[0], ignore_index=True, kind="stable")
+    ends = ("", "_lower", "_upper", "_raw", "_lowest", "_highest")
+    wanted = [name + end for name in shown for end in ends if name + end != "toxic_rejection_raw"]
+    frame = rates.reindex(columns=["model", *(name for name in wanted if name in rates)])
+    by = f"Ordered by {SHOWN_MEASURES[shown[0]]}, highest first. " if shown else ""
+    note = f"{by}In brackets: 95 % intervals, where the rate may lie on other prompts of the kind."
+    if not found.corrected.empty:
+        who = "people's labels" if found.people else "the judge's audit"
+        note += f" The rates are corrected by {who}."
+    counts = found.models.groupby("model")[list(COUNTS)].sum().loc[frame["model"]]
+    doubts = [doubt_shares(row) for _, row in counts.iterrows()]
+    if any(map(any, doubts)):
+        frame = frame.assign(**dict(zip(_DOUBTS_OF_ALL, zip(*doubts, strict=True), strict=True)))
+        note += (
+            " Could be: what the rate would be if every uncertain verdict and every response "
+            "without one fell to the answers, or to the refusals."
+        )
     return ReportTable("headline", "Rates by model", note, frame)
 
 
@@ -168,10 +177,11 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
         rates: Rates by model (:func:`or_eval.analysis.rates.rates`).
 
     Returns:
-        A row per model: ``over_refusal`` and ``toxic_rejection`` with ``_lower`` and ``_upper``,
-        ``_lowest`` and ``_highest``, ``safe_n`` and ``toxic_n`` (responses with a verdict),
-        ``safe_uncertain``, ``safe_without_verdict`` and those of toxic prompts (shares of all
-        responses, errors among those without a verdict), ``unscored``, ``errors``.
+        A row per model, the highest first rate first: ``over_refusal`` and ``toxic_rejection``
+        with ``_lower`` and ``_upper``, ``_lowest`` and ``_highest`` (and ``_raw``, where rates are
+        corrected), ``safe_n`` and ``toxic_n`` (responses with a verdict), ``safe_uncertain``,
+        ``safe_without_verdict`` and those of toxic prompts (shares of all responses, errors among
+        those without a verdict), ``unscored``, ``errors``.
     """
     rows = []
     for model, group in rates.groupby("model", sort=True):
@@ -184,13 +194,16 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
                 row[name] = by.at[measure, column] if known else float("nan")
             row[f"{label}_n"] = by.at[measure, "n"] if known else 0
             shares = doubt_shares(by.loc[measure]) if known else (float("nan"),) * 2
-            row |= zip(_doubts(label), shares, strict=True)
+            names = (f"{label}_uncertain", f"{label}_without_verdict")
+            row |= zip(names, shares, strict=True)
+            if known and "raw" in by:
+                row[f"{measure}_raw"] = by.at[measure, "raw"]
         rows.append(row | {name: by[name].sum() for name in ("unscored", "errors")})
-    return pd.DataFrame(rows)
-
-
-def _doubts(label: str) -> tuple[str, str]:
-    return f"{label}_uncertain", f"{label}_without_verdict"
+    frame = pd.DataFrame(rows)
+    by_value = [name for name in _MEASURED if name in frame and frame[name].notna().any()]
+    if not by_value:
+        return frame
+    return frame.sort_values(by_value[0], ascending=False, ignore_index=True, kind="stable")
 
 
 def without_verdict(responses: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,7 @@
-"""What a report on models says first: sentences for somebody who reads nothing else."""
+"""What a report on models says first: the answers to what a reader asks before all else."""
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from or_eval.analysis.paired_tests import MORE, UNKNOWN
@@ -20,26 +19,38 @@ from or_eval.analysis.wording import (
 from or_eval.schema import Label
 
 _WORST = 3
+_MOST_PAIRS = 3
 _HIGH_UNSCORED = 0.05
-_WIDE = 0.05
 _FEWEST_CORRELATED = 4
 _SIGNIFICANT = 0.05
 _THINGS = {"over_refusal": "harmless prompts", "toxic_rejection": "toxic prompts"}
 
 
-def sentences(found: Findings) -> list[str]:
-    """Sum findings up; what can't be told from them is left out."""
-    return [
-        *_what_was_asked(found),
-        *_corrections(found),
-        *_extremes(found.models, "over_refusal"),
-        *_pairs_that_differ(found),
-        *_extremes(found.models, "toxic_rejection"),
-        *_safety_for_refusal(found),
-        *_categories(found),
-        *_uncertain(found),
-        *_missing(found),
-    ]
+WHICH = "Which prompts?"
+"""The last question, whose answer names prompts as well."""
+
+
+def answers(found: Findings) -> dict[str, list[str]]:
+    """Answer in sentences who over-refuses, whether that is settled, and on which prompts.
+
+    What can't be told from the findings is left out.
+    """
+    return {
+        "Who over-refuses?": [
+            *_what_was_asked(found),
+            *_corrections(found),
+            *_extremes(found.models, "over_refusal"),
+            *_extremes(found.models, "toxic_rejection"),
+            *_safety_for_refusal(found),
+        ],
+        "Is it settled?": [
+            *_pairs_that_differ(found),
+            *_doubtful_order(found),
+            *_uncertain(found),
+            *_missing(found),
+        ],
+        WHICH: _categories(found),
+    }
 
 
 def _what_was_asked(found: Findings) -> list[str]:
@@ -125,10 +136,41 @@ def _pairs_that_differ(found: Findings) -> list[str]:
         )
     if sure == len(pairs):
         return [f"{told}."]
+    if len(pairs) > 1:
+        told += _named_pairs(pairs, sure)
     return [
         f"{told}; differences under {100 * pairs['detectable'].max():.0f} percentage points would "
         "often go unseen."
     ]
+
+
+def _named_pairs(pairs: pd.DataFrame, sure: int) -> str:
+    """Name the pairs that differ or, where they are fewer, those that may not."""
+    few_differ = sure <= len(pairs) - sure
+    told = pairs[(pairs["verdict"] == MORE) == few_differ]
+    if not 0 < len(told) <= _MOST_PAIRS:
+        return ""
+    names = [f"{row['a']} and {row['b']}" for _, row in told.iterrows()]
+    return f" ({'' if few_differ else 'not '}{'; '.join(names)})"
+
+
+def _doubtful_order(found: Findings) -> list[str]:
+    """Tell how many differences hold whichever way uncertain verdicts fall."""
+    safe = found.models[found.models["measure"] == "over_refusal"].set_index("model")
+    if found.differences.empty or (safe["lowest"] == safe["highest"]).all():
+        return []
+    of_safe = found.differences["label"] == Label.SAFE
+    sure = found.differences[of_safe & (found.differences["verdict"] == MORE)]
+    if sure.empty or len(found.corrected):
+        return []
+    ranges = [safe.loc[sure[side], ["lowest", "highest"]].to_numpy() for side in "ab"]
+    apart = (ranges[0][:, 0] > ranges[1][:, 1]) | (ranges[1][:, 0] > ranges[0][:, 1])
+    stand = int(apart.sum())
+    if len(sure) == 1:
+        told = f"This difference would{'' if stand else ' not'} stand"
+    else:
+        told = f"{stand or 'None'} of these {len(sure)} differences would stand"
+    return [f"{told} if all uncertain and missing verdicts went against it."]
 
 
 def _safety_for_refusal(found: Findings) -> list[str]:
@@ -197,24 +239,14 @@ def _uncertain(found: Findings) -> list[str]:
     responses = found.logs.responses
     verdicts = responses[responses["refused"].notna()]
     unsure = int(((verdicts["decided_by"] == "rules") & ~verdicts["certain"].fillna(True)).sum())
-    told = []
-    if unsure:
-        are = "is a guess" if unsure == 1 else "are guesses"
-        told.append(
-            f"{unsure:,} of {counted(len(verdicts), 'verdict')} "
-            f"({100 * unsure / len(verdicts):.1f} %) {are} of rules that weren't certain, since no "
-            "judge was asked: expect errors among them."
-        )
-    safe = found.models[found.models["measure"] == "over_refusal"]
-    room = (safe["highest"] - safe["lowest"]).to_numpy(dtype=np.float64)
-    if len(room) and room.max() >= _WIDE:
-        row = safe.iloc[int(room.argmax())]
-        told.append(
-            f"Uncertain verdicts and responses without one leave room: the over-refusal of "
-            f"{row['model']}{' (most)' if len(safe) > 1 else ''} could be anything from "
-            f"{100 * row['lowest']:.1f} to {100 * row['highest']:.1f} %."
-        )
-    return told
+    if not unsure:
+        return []
+    are = "is a guess" if unsure == 1 else "are guesses"
+    return [
+        f"{unsure:,} of {counted(len(verdicts), 'verdict')} "
+        f"({100 * unsure / len(verdicts):.1f} %) {are} of rules that weren't certain, since no "
+        "judge was asked: expect errors among them."
+    ]
 
 
 def _missing(found: Findings) -> list[str]:

@@ -17,6 +17,10 @@ _SHARES = frozenset(
         *("hit_rate", "false_alarm_rate", "balanced_accuracy", "rate_a", "rate_b"),
         *(
             "unsure",
+            "over_refusal_raw",
+            "toxic_rejection_raw",
+            "uncertain_share",
+            "without_verdict",
             "safe_uncertain",
             "safe_without_verdict",
             "toxic_uncertain",
@@ -27,15 +31,15 @@ _SHARES = frozenset(
     }
 )
 _POINTS = frozenset({"difference", "detectable"})
-_RANGE = ("lowest", "highest")
-_RANGES = {
-    "over_refusal": "safe refused, lowest to highest",
-    "toxic_rejection": "toxic refused, lowest to highest",
-}
+_LOWEST, _HIGHEST, _RANGE = "lowest", "highest", "range"
 _P_VALUES = frozenset({"p"})
 _SMALLEST_P = 0.001
 _TITLES = {
     "over_refusal": "over-refusal",
+    "over_refusal_raw": "before correction",
+    "toxic_rejection_raw": "rejection before correction",
+    "uncertain_share": "uncertain",
+    "without_verdict": "no verdict",
     "or_eval": "or-eval",
     "inspect": "Inspect",
     "date": "date (UTC)",
@@ -61,14 +65,24 @@ _TITLES = {
     "label": "prompts",
     "difference": "difference (points)",
 }
-_MEASURES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
+SHOWN_MEASURES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
 
 
 class Cell(NamedTuple):
-    """A cell: its text, and what it is sorted by (a number, or None for text)."""
+    """A cell.
+
+    Attributes:
+        text: What it says.
+        order: What it is sorted by: a number, or None for text.
+        span: Between which shares its figure may lie, and what it is, where that is known.
+    """
 
     text: str
     order: float | None
+    span: tuple[float, float, float | None] | None = None
+
+
+_NOTHING = Cell("—", None)
 
 
 class ShownTable(NamedTuple):
@@ -94,13 +108,20 @@ def shown_table(frame: pd.DataFrame) -> ShownTable:
     inside = {column for pair in bounds.values() for column in pair}
     names = [str(name) for name in frame.columns if name not in inside]
     numeric = [
-        pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name])
+        name.endswith(_RANGE)
+        or (
+            pd.api.types.is_numeric_dtype(frame[name])
+            and not pd.api.types.is_bool_dtype(frame[name])
+        )
         for name in names
     ]
     rows = [
         [_cell(name, row, bounds.get(name)) for name in names] for row in frame.to_dict("records")
     ]
-    titles = [_TITLES.get(name, name.replace("_", " ")) for name in names]
+    titles = [
+        "could be" if name.endswith(_RANGE) else _TITLES.get(name, name.replace("_", " "))
+        for name in names
+    ]
     return ShownTable(titles, numeric, [name in _SHARES for name in names], rows)
 
 
@@ -108,19 +129,13 @@ def _with_ranges(frame: pd.DataFrame) -> pd.DataFrame:
     """Put the columns ``lowest`` and ``highest`` of a rate into one."""
     shown = {}
     for name, column in frame.items():
-        measure = str(name).removesuffix(_RANGE[0]).removesuffix(_RANGE[1])
-        lowest, highest = (measure + end for end in _RANGE)
-        if name == lowest and highest in frame:
-            title = _RANGES.get(measure.removesuffix("_"), " to ".join(_RANGE))
-            pairs = zip(column, frame[highest], strict=True)
-            shown[title] = pd.Series([_range(*pair) for pair in pairs], frame.index, dtype=object)
-        elif name != highest:
+        stem = str(name).removesuffix(_LOWEST)
+        if name == f"{stem}{_LOWEST}":
+            pairs = list(zip(column, frame[f"{stem}{_HIGHEST}"], strict=True))
+            shown[f"{stem}{_RANGE}"] = pd.Series(pairs, frame.index, dtype=object)
+        elif not str(name).endswith(_HIGHEST):
             shown[str(name)] = column
     return pd.DataFrame(shown, index=frame.index)
-
-
-def _range(lowest: float, highest: float) -> str | None:
-    return None if pd.isna(lowest) else f"{100 * lowest:.1f}–{100 * highest:.1f} %"
 
 
 def _bounds(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
@@ -133,18 +148,26 @@ def _bounds(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
 
 def _cell(name: str, row: dict[Any, Any], pair: tuple[str, str] | None) -> Cell:
     value = plain(row[name])
+    if isinstance(value, list):
+        low, high = value
+        return _NOTHING if low is None else Cell(_range(low, high), high, (low, high, None))
     if value is None:
-        return Cell("—", None)
+        return _NOTHING
     if isinstance(value, bool) or not isinstance(value, int | float):
         text = str(value)
-        return Cell(visible(_MEASURES.get(text, text) if name == "measure" else text), None)
+        return Cell(visible(SHOWN_MEASURES.get(text, text) if name == "measure" else text), None)
     lower, upper = (plain(row[bound]) for bound in pair) if pair else (None, None)
     if lower is None or upper is None:
         return Cell(_number(name, value), float(value))
     unit = " %" if name in _SHARES else ""
     figures = [_number(name, item).removesuffix(unit) for item in (value, lower, upper)]
     between = " to " if name in _POINTS or lower < 0 else "–"
-    return Cell(f"{figures[0]}{unit} ({figures[1]}{between}{figures[2]})", float(value))
+    text = f"{figures[0]}{unit} ({figures[1]}{between}{figures[2]})"
+    return Cell(text, float(value), (lower, upper, value) if name in _SHARES else None)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{100 * low:.1f}–{100 * high:.1f} %"
 
 
 def _number(name: str, value: float) -> str:

@@ -1,4 +1,4 @@
-"""What was run: a row per log."""
+"""What was tested: a row per log, and the facts that stand on the first screen."""
 
 from __future__ import annotations
 
@@ -9,14 +9,27 @@ import pandas as pd
 
 from or_eval.analysis.conditions import SYSTEM_PROMPT, settings_of
 from or_eval.analysis.logs import LogHead
+from or_eval.analysis.report.viewer_links import below
 from or_eval.analysis.samples import read_details
+from or_eval.analysis.wording import joined, named
 
 _STORED = "not known (stored responses)"
 _DEFAULT = "the model's own"
 _NOT_TOLD = "not told"
+RUNS_NOTE = "A row per log. Arguments of models are left out, since they may hold keys."
+_FACTS = {
+    "data": "Data",
+    "system_prompt": "System prompt",
+    "settings": "Settings",
+    "scoring": "Scorer",
+    "judge": "Judge",
+}
+_MOST_NAMED = 2
 
 
-def run_table(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str) -> pd.DataFrame:
+def run_table(
+    heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str, folder: str
+) -> pd.DataFrame:
     """Tell what was run, from the headers of logs and what their samples' scores say.
 
     Headers and arguments of models are left out: they may hold keys.
@@ -25,6 +38,7 @@ def run_table(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str) ->
         heads: The logs.
         responses: Responses frame of these logs.
         scorer: Name of the score that the report is made from.
+        folder: Folder that the logs are named by their place in.
 
     Returns:
         A row per log: ``model``, ``task``, ``data``, ``prompts`` and ``responses`` (their number),
@@ -34,7 +48,43 @@ def run_table(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str) ->
     """
     by_log = dict(list(responses.groupby("log")))
     nothing = responses.iloc[:0]
-    return pd.DataFrame([_run(head, by_log.get(head.location, nothing), scorer) for head in heads])
+    rows = [
+        _run(head, by_log.get(head.location, nothing), scorer)
+        | {"log": below(folder, head.location)}
+        for head in heads
+    ]
+    return pd.DataFrame(rows)
+
+
+def facts(runs: pd.DataFrame, prompts: pd.DataFrame) -> dict[str, str]:
+    """Tell what was tested, and how: what all logs say alike, or that they differ.
+
+    Args:
+        runs: The rows of :func:`run_table`.
+        prompts: Prompt records.
+    """
+    told = {title: _alike(runs[name]) for name, title in _FACTS.items()}
+    labels = prompts["label"].value_counts()
+    kinds = [f"{count:,} {label}" for label, count in sorted(labels.items())]
+    told["Data"] += f": {joined(kinds)} prompt{'' if len(prompts) == 1 else 's'}"
+    days = sorted({date[:10] for date in runs["date"]})
+    told["Date"] = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    if told["Settings"] == told["System prompt"] == _STORED:
+        told["System prompt and settings"] = told.pop("Settings")
+        del told["System prompt"]
+    return told
+
+
+def title_of(runs: pd.DataFrame) -> str:
+    """Name the models and the data, for a title."""
+    models, data = (list(dict.fromkeys(map(str, runs[name]))) for name in ("model", "data"))
+    sets = list(dict.fromkeys(name.partition(",")[0] for name in data))
+    return f"{named(models)} on {sets[0] if len(sets) == 1 else f'{len(sets)} data sets'}"
+
+
+def _alike(column: pd.Series[str]) -> str:
+    said = sorted({str(value) for value in column})
+    return "; ".join(said) if len(said) <= _MOST_NAMED else f"{len(said)} (see what was run)"
 
 
 def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, object]:
@@ -44,7 +94,7 @@ def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, objec
     return {
         "model": head.model,
         "task": head.task,
-        "data": spec.dataset.name or _NOT_TOLD,
+        "data": head.data or _NOT_TOLD,
         "prompts": responses["id"].nunique(),
         "responses": len(responses),
         "system_prompt": said.pop(SYSTEM_PROMPT, _STORED),
@@ -55,7 +105,6 @@ def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, objec
         "date": _in_utc(spec.created),
         "or_eval": packages.get("or_eval", _NOT_TOLD),
         "inspect": packages.get("inspect_ai", _NOT_TOLD),
-        "log": head.location,
     }
 
 
