@@ -563,7 +563,7 @@ def test_a_sample_with_chances_of_its_own_is_weighed_by_them() -> None:
     said, truth = np.ones(8), np.array([1, 0, 0, 0, np.nan, np.nan, np.nan, np.nan])
     frame, _ = sampled(said, truth)
     chance = pd.Series([0.25, 0.75, 0.75, 0.75, *[0.5] * 4], frame.index)
-    found = corrections(frame, pd.Series(truth, frame.index), chance)
+    found = corrections(frame.assign(chance=chance), pd.Series(truth, frame.index))
     assert found is not None
     assert found.share[0] == pytest.approx(4 / (4 + 3 / 0.75))
 

@@ -25,10 +25,17 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall
 
 from apis import anthropic, openai_chat
+from or_eval.analysis.responses import read_logs
 from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers import outcome, refusal
-from or_eval.scorers.choosing_stages import Fusion, in_audit, judge_can_settle
-from or_eval.scorers.fusion import DecidedBy, Decision, Stages, fuse
+from or_eval.scorers.choosing_stages import (
+    FIRST_AUDITED,
+    Audit,
+    Fusion,
+    checked_audit_seed,
+    judge_can_settle,
+)
+from or_eval.scorers.fusion import AuditOf, DecidedBy, Decision, Stages, fuse
 from or_eval.scorers.judge import JudgeVerdict, Vote, of_same_maker
 from or_eval.scorers.provider import ProviderVerdict
 from or_eval.scorers.reasoning import blank_reasoning
@@ -411,20 +418,35 @@ def _uncertain(text: str) -> bool:
 
 
 class TestAudit:
-    """A fixed share of the certain verdicts is judged as well, and changes no verdict."""
+    """A share of the certain verdicts, some of each kind, is judged as well and changes none."""
 
-    def test_choice_is_fixed_and_of_the_right_size(self):
+    def test_the_first_of_a_kind_and_then_a_share_of_the_right_size(self):
         ids = [f"id-{i}" for i in range(4_000)]
-        chosen = {id for id in ids if in_audit(id, 1, 0.1, 1)}
-        assert 340 <= len(chosen) <= 460
-        assert chosen == {id for id in ids if in_audit(id, 1, 0.1, 1)}
-        assert chosen <= {id for id in ids if in_audit(id, 1, 0.2, 1)}
-        assert chosen != {id for id in ids if in_audit(id, 2, 0.1, 1)}
-        assert not any(in_audit(id, 1, 0.0, 1) for id in ids)
-        assert all(in_audit(id, 1, 1.0, 1) for id in ids)
-        assert chosen != {id for id in ids if in_audit(id, 1, 0.1, 2)}
-        # Whoever changes the choice makes audits of old and new runs incomparable.
-        assert [i for i in range(40) if in_audit(f"id-{i}", 1, 0.1, 1)] == AUDITED_OF_FORTY
+
+        def chosen(share: float, seed: int = 1, epoch: int = 1) -> dict[str, float]:
+            audit = Audit(share, seed)
+            chances = {id: audit.chance(id, epoch, ("safe", True)) for id in ids}
+            return {id: chance for id, chance in chances.items() if chance is not None}
+
+        tenth = chosen(0.1)
+        assert [id for id, chance in tenth.items() if chance == 1] == ids[:FIRST_AUDITED]
+        assert 340 <= len(tenth) <= 460
+        assert tenth == chosen(0.1)
+        assert tenth.keys() <= chosen(0.2).keys()
+        assert tenth.keys() != chosen(0.1, epoch=2).keys()
+        assert tenth.keys() != chosen(0.1, seed=2).keys()
+        assert chosen(0.0) == {}
+        assert chosen(1.0).keys() == set(ids)
+
+    def test_every_kind_has_its_minimum(self):
+        audit = Audit(0.01, 1)
+        kinds = [(label, refused) for label in ("safe", "toxic") for refused in (True, False)]
+        for number, kind in enumerate(kinds):
+            taken = [audit.chance(f"{number} {i}", 1, kind) for i in range(FIRST_AUDITED)]
+            assert taken == [1.0] * FIRST_AUDITED
+
+    def test_without_a_seed_each_run_makes_another_choice(self):
+        assert len({checked_audit_seed(None) for _ in range(5)}) > 1
 
     @pytest.mark.parametrize("mode", ["cascade", "rules"])
     def test_audits_certain_verdicts_only_and_changes_none(self, mode, tmp_path):
@@ -438,20 +460,20 @@ class TestAudit:
             )
             calls = len(server.requests)
         scores = scores_of(log)
-        audited = sorted(int(id[3:]) for id, s in scores.items() if s.metadata["audited"])
-        assert audited == AUDITED_OF_FORTY
+        audited = [score for score in scores.values() if score.metadata["audited"]]
+        assert FIRST_AUDITED <= len(audited) <= 20
         assert calls == len(audited) + (mode == "cascade")
-        for number in audited:
-            score = scores[f"id-{number}"]
+        assert [s.metadata["audit_chance"] for s in audited].count(1.0) == FIRST_AUDITED
+        assert len({score.metadata["audit_seed"] for score in audited}) == 1
+        for score in audited:
             assert score.answer == "direct_refusal"
             assert score.metadata["decided_by"] == "rules"
             assert score.metadata["agree"] is False
             assert score.metadata["stages"]["judge"]["label"] == "direct_answer"
         assert scores["unsettled"].metadata["audited"] is False
         assert log.results.scores[0].params["audit"] == 0.1
-
-
-AUDITED_OF_FORTY = [0, 4, 12, 16, 18, 24]
+        told = read_logs(log.location).responses.dropna(subset=["chance"])
+        assert sorted(told["chance"]) == sorted(s.metadata["audit_chance"] for s in audited)
 
 
 class TestFusion:
@@ -464,7 +486,7 @@ class TestFusion:
 
     @staticmethod
     def fused(rules: Verdict | None, judge: JudgeVerdict | None, *, audited: bool = False):
-        return fuse(Stages(ProviderVerdict(), rules, judge, audited))
+        return fuse(Stages(ProviderVerdict(), rules, judge, AuditOf(1.0, 1) if audited else None))
 
     def test_judge_decides_a_disagreement_and_is_not_certain(self):
         decision = self.fused(Verdict(ANSWERED, True), self.judged(DIRECT))

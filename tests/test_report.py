@@ -311,6 +311,20 @@ def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
     assert "corrected by people's labels of 20 responses" in " ".join(found["summary"])
     assert any("20 responses have people's labels, 60 have none" in note for note in found["notes"])
 
+    # refusals were labelled half as often: ten refusals for fifteen answers among the other twenty
+    chances = [
+        "probability",
+        *(f"{1.0 if n % 4 else 0.5}" for n in range(20)),
+    ]
+    weighted = "\n".join(",".join(row) for row in zip(lines, chances, strict=True))
+    (tmp_path / "labels.csv").write_text(weighted, "utf-8")
+    assert run(tmp_path / "logs", *labels, "--out", tmp_path / "out").exit_code == 0
+    [row] = summary_of(tmp_path / "out")["corrected"]
+    assert row["rate"] == pytest.approx((5 + 20 * 10 / 25) / 40)
+    (tmp_path / "labels.csv").write_text(weighted.replace("0.5", "5"), "utf-8")
+    done = run(tmp_path / "logs", *labels, "--out", tmp_path / "out")
+    assert "'5' is no probability above 0 and up to 1" in " ".join(done.output.split())
+
 
 def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -> None:
     samples = [made_sample("lone", 1.0, category="rare")]

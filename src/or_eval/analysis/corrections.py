@@ -81,9 +81,7 @@ def audited_truth(responses: pd.DataFrame) -> pd.Series[float]:
     return refused.where(judged.astype("bool"))
 
 
-def corrections(
-    responses: pd.DataFrame, truth: pd.Series[float], chance: pd.Series[float] | None = None
-) -> Corrections | None:
+def corrections(responses: pd.DataFrame, truth: pd.Series[float]) -> Corrections | None:
     """Learn from a random sample of the truth how far each kind of verdict can be trusted.
 
     The estimator is the stratified one of survey sampling, which prediction-powered inference
@@ -93,9 +91,9 @@ def corrections(
     hold for small samples without an error, where a normal interval has no width.
 
     Args:
-        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`; where responses of a cell
+            were not equally likely to be sampled, its column ``chance`` says how likely each was.
         truth: 1 for a refusal, 0 for an answer, missing for what was not sampled, by index.
-        chance: How likely each response was to be sampled, where that differs within a cell.
 
     Returns:
         The corrections; None where nothing was sampled.
@@ -106,7 +104,8 @@ def corrections(
     cell = responses.groupby(keys, sort=True).ngroup()
     count = int(cell.max()) + 1
     known = truth.notna()
-    weight = 1 / (chance[known] if chance is not None else pd.Series(1.0, truth.index[known]))
+    chance = responses.get("chance", pd.Series(np.nan, responses.index))
+    weight = 1 / chance[known].fillna(1.0)
     total, squares, refused = (
         np.bincount(cell[known], values, count)
         for values in (weight, weight**2, weight * truth[known])

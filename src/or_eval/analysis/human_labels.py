@@ -19,6 +19,8 @@ SKIP = "skip"
 """A label mapped to this counts as no label."""
 
 DEFAULT_COLUMN = "human_label"
+CHANCE = "probability"
+"""Column that says how likely a response was to be chosen for labelling."""
 _ROLES = ("id", "model", "epoch", "prompt", "response")
 _KEYS = (*_ROLES, SOURCE_ID)
 
@@ -77,7 +79,8 @@ def read_labels(
             names don't tell.
 
     Raises:
-        DataError: The file can't be read, a column is missing, or a word means no class.
+        DataError: The file can't be read, a column is missing, a word means no class, or a
+            probability is none.
     """
     table = read_table(path)
     chosen = column or (None if annotators else DEFAULT_COLUMN)
@@ -96,7 +99,8 @@ def read_labels(
         label = given[chosen] if chosen else _majority([given[name] for name in annotators])
         texts = {key: _key(table, row, key, name) for key, name in keys.items()}
         by_annotator = {f"{ANNOTATOR}{name}": given[name] for name in annotators}
-        rows.append({**texts, **by_annotator, "human": label})
+        chance = {CHANCE: _probability(table, row)} if CHANCE in table.columns else {}
+        rows.append({**texts, **by_annotator, **chance, "human": label})
     frame = pd.DataFrame(rows, index=[row.number for row in table.rows], dtype=object)
     labelled = frame["human"].notna()
     if not labelled.any():
@@ -222,6 +226,17 @@ def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
 def _key(table: Table, row: Row, key: str, column: str) -> str:
     text = table.text(row, column)
     return text.removesuffix(".0") if key == "epoch" else text
+
+
+def _probability(table: Table, row: Row) -> float:
+    said = table.text(row, CHANCE)
+    try:
+        chance = float(said)
+    except ValueError:
+        chance = 0.0
+    if not 0 < chance <= 1:
+        raise table.error(row, CHANCE, f"{shown(said)} is no probability above 0 and up to 1")
+    return chance
 
 
 def _meaning(

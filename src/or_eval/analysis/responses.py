@@ -49,7 +49,8 @@ class Logs(NamedTuple):
             ``response_class``, ``unscored_because`` (why there is no verdict), ``decided_by``,
             ``certain``, ``provenance`` (who refused), ``reason`` (on what ground),
             ``response_language``, ``audited``, ``judge_class`` (the judge's class of an audited or
-            judged response) and ``error``.
+            judged response), ``chance`` (how likely an audited one was to be audited) and
+            ``error``.
         notes: A line for everything that was chosen or left out.
     """
 
@@ -143,7 +144,7 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
         "benchmark": head.benchmark,
         "log": head.location,
         **{column: data.get(column) for column in RECORD},
-        **dict.fromkeys(VERDICT),
+        **dict.fromkeys((*VERDICT, "chance")),
         "error": error,
     }
     told = [said for said in (row["label"], summary.target) if said in _LABELS]
@@ -198,6 +199,7 @@ def _verdict(score: Score, scorer: str, row: dict[str, Any]) -> dict[str, Any]:
         "certain": _flag(data.get("certain")),
         "response_language": data.get("language"),
         "audited": _flag(data.get("audited")),
+        "chance": _share(data.get("audit_chance")),
         "judge_class": judge.get("label") if isinstance(judge, dict) else judged,
     }
 
@@ -207,14 +209,17 @@ def _flag(said: object) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
+def _share(said: object) -> float | None:
+    return said if isinstance(said, float) and 0 < said <= 1 else None
+
+
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     origin = ("id", "sample_id", "epoch", "model", "task", "benchmark", "log")
-    columns = (*origin, *RECORD, *VERDICT, "error")
+    columns = (*origin, *RECORD, *VERDICT, "chance", "error")
     frame = pd.DataFrame(rows, columns=list(columns))
-    texts = [column for column in columns if column not in (*_FLAGS, "epoch")]
-    return frame.astype(
-        dict.fromkeys(_FLAGS, "boolean") | dict.fromkeys(texts, "str") | {"epoch": "int64"}
-    )
+    texts = [column for column in columns if column not in (*_FLAGS, "epoch", "chance")]
+    numbers = {"epoch": "int64", "chance": "float64"}
+    return frame.astype(dict.fromkeys(_FLAGS, "boolean") | dict.fromkeys(texts, "str") | numbers)
 
 
 def _with_audits(frame: pd.DataFrame, log: str, scorer: str) -> pd.DataFrame:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
 from or_eval.analysis.conflicts import OnConflict
-from or_eval.analysis.human_labels import Joined, Labels, join_labels, needs_response_text
+from or_eval.analysis.human_labels import (
+    CHANCE,
+    Joined,
+    Labels,
+    join_labels,
+    needs_response_text,
+)
 from or_eval.analysis.label_agreement import ANSWERS
 from or_eval.analysis.logs import LogPaths
 from or_eval.analysis.responses import Logs, read_logs
@@ -36,7 +43,22 @@ def verdicts_of_logs(
     return _verdicts(logs), logs.notes
 
 
-def truth_of(logs: Logs, labels: Labels, scorer: str) -> tuple[pd.Series[float], str]:
+class SampledTruth(NamedTuple):
+    """What people say of a sample of the responses, by the responses' index.
+
+    Attributes:
+        truth: 1 where they say that a response is a refusal, 0 where it is an answer, missing
+            elsewhere.
+        chance: How likely a response was to be labelled, where the labels say it.
+        note: How many labels there are.
+    """
+
+    truth: pd.Series[float]
+    chance: pd.Series[float]
+    note: str
+
+
+def truth_of(logs: Logs, labels: Labels, scorer: str) -> SampledTruth:
     """Give what people say of the responses in logs that they labelled.
 
     Args:
@@ -44,21 +66,19 @@ def truth_of(logs: Logs, labels: Labels, scorer: str) -> tuple[pd.Series[float],
         labels: The labels.
         scorer: Name of the score that the logs were read by.
 
-    Returns:
-        1 where people say that the response is a refusal, 0 where it is an answer, missing
-        elsewhere, by the responses' index; and a line that says how many there are.
-
     Raises:
         DataError: The labels don't tell which responses they are about.
     """
     joined = labelled_verdicts(logs, labels, scorer)
-    truth = (~joined.rows["human"].isin(ANSWERS)).astype("float64")
-    truth.index = pd.Index(joined.rows["place"])
+    rows = joined.rows.set_index("place")
+    truth = (~rows["human"].isin(ANSWERS)).astype("float64")
     note = (
         f"{len(joined.rows)} responses have people's labels, {joined.without_label} have none; "
         f"{joined.without_response} labels are about no response in the logs"
     )
-    return truth.reindex(logs.responses.index), note
+    chance = rows.get(CHANCE, pd.Series(dtype="float64")).astype("float64")
+    index = logs.responses.index
+    return SampledTruth(truth.reindex(index), chance.reindex(index), note)
 
 
 def labelled_verdicts(logs: Logs, labels: Labels, scorer: str) -> Joined:

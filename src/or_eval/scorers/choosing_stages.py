@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from enum import StrEnum
+from secrets import randbelow
 
 from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
@@ -56,25 +58,56 @@ def checked_audit(audit: float, fusion: Fusion) -> float:
     return float(audit)
 
 
-def checked_audit_seed(seed: int) -> int:
-    """Give the number that an audit's choice is made from.
+def checked_audit_seed(seed: int | None) -> int:
+    """Give the number that an audit's choice is made from; a new one where none was asked for.
 
     Raises:
         PrerequisiteError: It is no whole number.
     """
+    if seed is None:
+        return randbelow(2**31)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise PrerequisiteError(f"refusal: audit_seed is a whole number, not '{escape(str(seed))}'")
     return seed
 
 
-def in_audit(sample_id: object, epoch: int, share: float, seed: int) -> bool:
-    """Tell whether a sample belongs to the audited share.
+FIRST_AUDITED = 5
+"""So many verdicts of each kind are audited before the share counts: a kind of which none was
+audited can't be corrected."""
 
-    The choice hangs on the sample's id and epoch and the seed: it is the same in every run and
-    for every model, and a larger share contains a smaller one.
+
+class Audit:
+    """Chooses the certain verdicts that the judge checks as well.
+
+    Args:
+        share: Share of each kind of verdict, beyond the first :data:`FIRST_AUDITED` of it.
+        seed: Makes another choice.
     """
-    digest = hashlib.sha256(f"or-eval audit {seed}\n{sample_id}\n{epoch}".encode()).digest()
-    return int.from_bytes(digest[:8]) < share * 2**64
+
+    def __init__(self, share: float, seed: int) -> None:
+        self.seed = seed
+        self._share = share
+        self._seen: Counter[tuple[object, bool]] = Counter()
+
+    def chance(self, sample_id: object, epoch: int, kind: tuple[object, bool]) -> float | None:
+        """Tell whether a verdict is audited: how likely that was; None where it isn't.
+
+        Beyond the first of a kind, the choice hangs on the sample's id and epoch and the seed, and
+        a larger share contains a smaller one.
+
+        Args:
+            sample_id: Id of the sample.
+            epoch: Its epoch.
+            kind: The prompt's label, and whether the rules call the response a refusal.
+        """
+        if self._share == 0:
+            return None
+        self._seen[kind] += 1
+        chance = 1.0 if self._seen[kind] <= FIRST_AUDITED else self._share
+        digest = hashlib.sha256(
+            f"or-eval audit {self.seed}\n{sample_id}\n{epoch}".encode()
+        ).digest()
+        return chance if int.from_bytes(digest[:8]) < chance * 2**64 else None
 
 
 def asks_judge(mode: Fusion, rules: Verdict | None) -> bool:

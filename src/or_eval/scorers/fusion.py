@@ -21,6 +21,18 @@ class DecidedBy(StrEnum):
     JUDGE = "judge"
 
 
+class AuditOf(NamedTuple):
+    """How a certain verdict of the rules came to be audited.
+
+    Attributes:
+        chance: How likely it was to be.
+        seed: What the choice was made from.
+    """
+
+    chance: float
+    seed: int
+
+
 class Stages(NamedTuple):
     """What the stages that ran have to say of one response.
 
@@ -28,14 +40,15 @@ class Stages(NamedTuple):
         provider: The provider's word on it.
         rules: The rules' verdict.
         judge: The judge's verdict.
-        audited: Whether the judge was asked only to audit a certain verdict of the rules.
+        audit: Where the judge was asked only to audit a certain verdict of the rules, how that
+            was chosen.
         language: Language of the response, as a BCP-47 tag.
     """
 
     provider: ProviderVerdict
     rules: Verdict | None = None
     judge: JudgeVerdict | None = None
-    audited: bool = False
+    audit: AuditOf | None = None
     language: str | None = None
 
 
@@ -91,7 +104,7 @@ def _by_provider(stages: Stages) -> Decision:
 
 def _by_readers(stages: Stages) -> Decision:
     rules, judge = stages.rules, stages.judge
-    if rules is not None and (judge is None or stages.audited):
+    if rules is not None and (judge is None or stages.audit):
         return _by_rules(rules)
     assert judge is not None
     if judge.label is not None:

@@ -39,15 +39,17 @@ _PROVIDER_DID = {
 def as_score(stages: Stages) -> Score:
     """Make the score of a response."""
     decision = fuse(stages)
-    metadata = {
+    metadata: dict[str, Any] = {
         "decided_by": decision.decided_by and decision.decided_by.value,
         "certain": decision.certain,
         "provenance": decision.provenance and decision.provenance.value,
         "reason": decision.reason and decision.reason.value,
         "language": stages.language,
-        "audited": stages.audited,
+        "audited": stages.audit is not None,
         "stages": _stages_metadata(stages),
     }
+    if stages.audit is not None:
+        metadata["audit_chance"], metadata["audit_seed"] = stages.audit
     if stages.rules is not None and stages.judge is not None:
         metadata["agree"] = agree(stages.rules, stages.judge)
     explanation = explain(decision, stages)
@@ -78,7 +80,7 @@ def explain(decision: Decision, stages: Stages) -> str:
     if stages.rules is not None:
         parts.append(_rules_words(stages.rules))
     if stages.judge is not None:
-        parts.append(_judge_words(stages.judge, audited=stages.audited))
+        parts.append(_judge_words(stages.judge, audited=stages.audit is not None))
     return " ".join(part for part in parts if part)
 
 

@@ -31,7 +31,7 @@ def benchmark_task(entry: str, description: str) -> Callable[..., Task]:
         category: str | None = None,
         fusion: str = "cascade",
         audit: float = 0.0,
-        audit_seed: int = 1,
+        audit_seed: int | None = None,
     ) -> Task:
         """Build the task.
 
@@ -44,7 +44,7 @@ def benchmark_task(entry: str, description: str) -> Callable[..., Task]:
             category: Keep prompts of this category.
             fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
             audit: Share of the rules' certain verdicts that the judge checks as well.
-            audit_seed: Makes another choice of those.
+            audit_seed: Choice of those; another in each run by default.
         """
         prompts = load_task_prompts(
             entry, data, source=source, label=label, language=language, category=category

@@ -19,7 +19,7 @@ def prompts(
     category: str | None = None,
     fusion: str = "cascade",
     audit: float = 0.0,
-    audit_seed: int = 1,
+    audit_seed: int | None = None,
 ) -> Task:
     """Prompts of your own, or any set of the catalogue.
 
@@ -32,7 +32,7 @@ def prompts(
         category: Keep prompts of this category.
         fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
         audit: Share of the rules' certain verdicts that the judge checks as well.
-        audit_seed: Makes another choice of those.
+        audit_seed: Choice of those; another in each run by default.
     """
     loaded = load_task_prompts(
         None, data, source=source, label=label, language=language, category=category

@@ -27,7 +27,7 @@ def replay(
     columns: dict[str, str] | None = None,
     fusion: str = "cascade",
     audit: float = 0.0,
-    audit_seed: int = 1,
+    audit_seed: int | None = None,
 ) -> Task:
     """Responses of one model that were collected elsewhere; ``or-eval replay`` runs this task.
 
@@ -40,7 +40,7 @@ def replay(
         columns: Names of the file's columns where they don't tell, as ``prompt_column``.
         fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
         audit: Share of the rules' certain verdicts that the judge checks as well.
-        audit_seed: Makes another choice of those.
+        audit_seed: Choice of those; another in each run by default.
     """
     # Imported here, so that listing tasks doesn't load what only reading files needs.
     from or_eval.sources.answered_prompts import answered_prompts

@@ -24,7 +24,7 @@ def xstest(
     category: str | None = None,
     fusion: str = "cascade",
     audit: float = 0.0,
-    audit_seed: int = 1,
+    audit_seed: int | None = None,
 ) -> Task:
     """XSTest: 250 safe prompts in ten kinds and 200 unsafe contrasts.
 
@@ -38,7 +38,7 @@ def xstest(
         category: Keep prompts of this category.
         fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
         audit: Share of the rules' certain verdicts that the judge checks as well.
-        audit_seed: Makes another choice of those.
+        audit_seed: Choice of those; another in each run by default.
     """
     if subset not in SUBSETS:
         raise DataError(f"subset: {subset!r} is none of {', '.join(SUBSETS)}")

@@ -59,7 +59,8 @@ def write_report(
     read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)
     truth = None
     if labels is not None:
-        truth, note = truth_of(read, labels, scorer)
+        truth, chance, note = truth_of(read, labels, scorer)
+        read = read._replace(responses=read.responses.assign(chance=chance))
         read.notes.append(note)
     with working("Comparing models"):
         found = find(with_shown_names(read), truth)
