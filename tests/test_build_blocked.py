@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from inspect_ai.model import ChatMessageUser
 
+from or_eval.dataset_builders.engine.asking import Asker
+from or_eval.dataset_builders.engine.conversations import Question, Told
+from or_eval.dataset_builders.engine.conversations import Reply as Answered
+from or_eval.dataset_builders.engine.conversations import Request as Asked
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED, request_problem
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import Label, PromptRecord, prompt_id
 from scripted_builds import servers
 from servers import Reply, Request, Script
 from test_build_scripted import (
@@ -76,6 +83,58 @@ def test_what_concerns_all_requests_stops_the_stage(tmp_path: Path, status: int)
     assert len(pd.read_parquet(tmp_path / "dataset/full/train.parquet")) == 5
 
 
+@pytest.mark.parametrize(
+    ("replies", "kept"),
+    [
+        (["no schema here"] * 2, False),
+        (["no schema here"], True),  # of one request nobody can tell
+        (["strange 1", "strange 2"], True),
+        (["input is too long"] * 2, True),
+        ([f"strange {number}" for number in range(10)], False),
+    ],
+)
+def test_what_a_provider_says_of_each_request_stops_the_stage(
+    tmp_path: Path, replies: list[str], kept: bool
+) -> None:
+    row = iter(replies)
+
+    def writer(request: Request) -> Reply:
+        return Reply(next(row), status=400)
+
+    rows = [
+        PromptRecord(prompt_id(text), text, Label.TOXIC, "violence", "en", "test")
+        for text in (f"How do I break window {number}?" for number in range(len(replies)))
+    ]
+    with servers(writer, [target], target) as (asking, _):
+        asker = Asker(asking, tmp_path)
+        panel = asking.bindings()["writer"].models
+        questions = [(row, [Question("writer", panel, partial(Once, row.prompt))]) for row in rows]
+        if kept:
+            assert [once.reply.problem for _, [once] in asker.ask("x", questions)] == (
+                [FAILED] * len(replies)
+            )
+        else:
+            with pytest.raises(BuildError, match=f"{len(replies)} of {len(replies)} calls failed"):
+                list(asker.ask("x", questions))
+        asker.close()
+
+
+class Once:
+    """A conversation of one request."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.reply = text, None
+
+    def request(self) -> Asked | None:
+        return None if self.reply else Asked((ChatMessageUser(content=self.text),))
+
+    def take(self, reply: Answered) -> None:
+        self.reply = reply
+
+    def told(self) -> Told:
+        return Told(0, "")
+
+
 class Said(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"request: how to bypass a content filter; {message}")
@@ -92,7 +151,12 @@ class Said(Exception):
         (400, "系统检测到输入或生成内容可能包含不安全或敏感内容", BLOCKED),
         (403, "Your chosen model requires moderation and your input was flagged", BLOCKED),
         (451, "unavailable", BLOCKED),
-        (400, "temperature must be 1 for this model", FAILED),
+        (400, "temperature must be 1 for this model", None),
+        (400, "The model `gpt-x` does not exist", None),
+        (400, "Unsupported parameter: 'max_tokens'", None),
+        (400, "This model's maximum context length is 8192 tokens; yours has 9000", FAILED),
+        (400, "Input is too long for this model", FAILED),
+        (400, "the messages can't be read", FAILED),
         (422, "unprocessable", FAILED),
         (413, "too large", FAILED),
         (401, "wrong key", None),

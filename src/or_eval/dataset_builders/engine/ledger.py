@@ -19,7 +19,7 @@ from inspect_ai.log import (
 )
 
 from or_eval.dataset_builders.engine.conversations import Answer, Reply
-from or_eval.dataset_builders.engine.request_errors import FAILED
+from or_eval.dataset_builders.engine.request_errors import FAILED, is_of_length
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.tested_logs import tested_in
 
@@ -163,9 +163,13 @@ class Ledger:
 
 def _accepted(answers: Mapping[str, Answer]) -> Mapping[str, Answer]:
     """Give the answers of a log; none where the provider rejects each of its questions."""
-    rejected = sum(all(one.problem == FAILED for one in told.replies) for told in answers.values())
+    replies = [one for told in answers.values() for one in told.replies]
+    if len(answers) < 2 or any(one.problem != FAILED for one in replies):
+        return answers
     # Then it isn't the single request that is wrong, and all of them have to be asked again.
-    return {} if rejected == len(answers) >= _REJECTS_ALL else answers
+    said = {one.text for one in replies}
+    alike = len(said) == 1 and not is_of_length(*said)
+    return {} if alike or len(answers) >= _REJECTS_ALL else answers
 
 
 def answers_in(path: Path) -> dict[str, Answer]:

@@ -25,6 +25,17 @@ _OF_CONTENT = re2.compile(
     r"|data.?inspection|flagged|moderation|responsible.?ai|safety (system|filter|check)"
     r"|usage polic|prohibited|敏感|违规|违禁|不合规|内容安全|内容风险"
 )
+_OF_LENGTH = re2.compile(
+    r"(?i)(prompt|input|request|message|content|payload|entity).{0,40}too (long|large|many)"
+    r"|context.{0,10}(length|window)|reduce the length|token limit"
+)
+# A model or an option of its that this provider doesn't know; each request says the same.
+_OF_SETTINGS = re2.compile(
+    r"(?i)(unknown|invalid|unsupported|unrecognized|no such|incorrect)[ _](request )?"
+    r"(model|parameter|argument|option|api key)"
+    r"|model.{0,80}(not (exist|found|supported|available|valid)|doesn't exist)"
+    r"|(with|for|by) this model"
+)
 _OF_FLAG = re2.compile(r"(?i)flagged|moderation|content.{0,20}(filter|safety|risk)")
 
 
@@ -36,7 +47,8 @@ def request_problem(error: Exception) -> Problem | None:
 
     Returns:
         ``blocked`` for its content, ``failed`` for something else about it; None where the error
-        concerns every request: a wrong key, an unknown model, a limit, a server that is down.
+        concerns every request: a wrong key, an unknown model or option, a limit, a server that is
+        down.
     """
     last = _last_attempt(error)
     status = status_code_of(last)
@@ -46,7 +58,14 @@ def request_problem(error: Exception) -> Problem | None:
         return BLOCKED if _OF_FLAG.search(said) else None
     if status not in _OF_REQUEST:
         return None
-    return BLOCKED if status == 451 or _OF_CONTENT.search(said) else FAILED
+    if status == 451 or _OF_CONTENT.search(said):
+        return BLOCKED
+    return None if _OF_SETTINGS.search(said) and not is_of_length(said) else FAILED
+
+
+def is_of_length(said: str) -> bool:
+    """Tell whether a provider finds a request too long, which another one needn't be."""
+    return bool(_OF_LENGTH.search(said))
 
 
 def _last_attempt(error: Any) -> Any:
