@@ -103,6 +103,34 @@ def test_a_dead_endpoint_is_taken_out_and_nothing_is_lost(
         assert len(servers[0].requests) <= 2 * 4
 
 
+def test_an_endpoint_that_dies_on_the_way_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoints = [Endpoint(0.05, 2) for _ in range(4)]
+    dying = endpoints[2]
+    reply = dying.script
+    given: list[str] = []
+
+    def script(request: Request) -> Reply:
+        if request.number >= 6:
+            dying.dead.set()
+        else:
+            given.append(request.question)
+        return reply(request)
+
+    monkeypatch.setattr(dying, "script", script)
+    with pool(tmp_path, endpoints, 60, monkeypatch) as (build, servers):
+        assert build.run()[1].rows_out == 60
+        living = asked([servers[number] for number in (0, 1, 3)])
+        # Of those that it answered while it lived, none but what was under way is asked again.
+        assert set(living.values()) == {1}
+        assert len(living) >= 60 - len(given)
+        assert len(set(given) & set(living)) <= dying.limit
+        total = len(asked(servers))
+        build.run()
+    assert total == 60
+
+
 def test_where_all_are_dead_the_build_stops_where_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
