@@ -93,7 +93,11 @@ class TestOrBench:
             id=prompt_id(good(0, "theft")), prompt=good(0, "theft"), label=Label.UNLABELLED,
             category="illegal", language="en", source="my-set", method="or_bench",
             seed_id=rows[1].id,
-            meta={"writer": "openai-api/loopback/w", "question": row.meta["question"]},
+            meta={
+                "seed": rows[1].prompt,
+                "writer": "openai-api/loopback/w",
+                "question": row.meta["question"],
+            },
         )  # fmt: skip
         assert len(servers["w"].requests) == 2
         question = next(r.question for r in servers["w"].requests if "burn" in fenced(r, "SEED"))

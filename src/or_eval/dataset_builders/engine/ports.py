@@ -152,6 +152,8 @@ class StageFacts(NamedTuple):
         models: Names of the models asked, by role.
         prompts: First 12 hex digits of the SHA-256 of each prompt file used, by file name.
         subsets: Rows by subset.
+        params: Its parameters, defaults included.
+        figures: Its tables of one row, by name, such as the agreement of a panel.
     """
 
     name: str
@@ -162,6 +164,8 @@ class StageFacts(NamedTuple):
     models: dict[str, list[str]]
     prompts: dict[str, str]
     subsets: dict[str, int]
+    params: Mapping[str, Any] = MappingProxyType({})
+    figures: Mapping[str, dict[str, Any]] = MappingProxyType({})
 
 
 class Spent(NamedTuple):

@@ -141,6 +141,7 @@ class _Head(BaseModel):
     name: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*$")
     title: str = ""
     description: str = ""
+    citation: str = ""
     taxonomy: str
     language: str = "en"
     models: dict[str, Any] = {}

@@ -192,7 +192,7 @@ def written_from(
         source=seed.source,
         method=method,
         seed_id=seed.id,
-        meta=meta or {},
+        meta={"seed": seed.prompt, **(meta or {})},
     )
 
 

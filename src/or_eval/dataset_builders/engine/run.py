@@ -273,6 +273,8 @@ class Build:
                 models=self._models(entry) | made.models,
                 prompts={path.name: digest(path) for path in kind.prompts(entry.params)},
                 subsets=made.subsets,
+                params=entry.params.model_dump(mode="json"),
+                figures=made.figures,
             )
 
         try:

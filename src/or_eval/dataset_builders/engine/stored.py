@@ -84,6 +84,7 @@ class Made(NamedTuple):
     logs: list[str]
     models: dict[str, list[str]]
     short: list[Short]
+    figures: dict[str, dict[str, Any]]
 
 
 def store(
@@ -141,6 +142,7 @@ def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
     dropped: Counter[str] = Counter()
     logs: list[str] = []
     models: dict[str, list[str]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     short: list[Short] = []
     subsets: dict[str, RowWriter] = {}
     with ExitStack() as stack:
@@ -161,6 +163,8 @@ def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
                         subsets[name].add(chosen)
                 case Table(name, rows):
                     _write_table(name, rows, folder / _TABLES)
+                    if len(rows) == 1:
+                        figures[name] = rows[0]
                 case Tested(found):
                     logs += found
                 case Used(names):
@@ -168,7 +172,7 @@ def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
                 case Short():
                     short.append(outcome)
     counts = {name: writer.rows for name, writer in subsets.items()}
-    return Made(dict(dropped), counts, kept.rows, logs, models, short)
+    return Made(dict(dropped), counts, kept.rows, logs, models, short, figures)
 
 
 def _subset(name: str) -> str:

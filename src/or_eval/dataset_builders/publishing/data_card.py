@@ -11,11 +11,12 @@ from typing import Any
 import yaml
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.engine.ports import StageContext, StageFacts, StageParams
+from or_eval.dataset_builders.engine.ports import Spent, StageContext, StageFacts, StageParams
 from or_eval.dataset_builders.publishing.card_text import cell, fenced, table
 from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, OWN
 from or_eval.dataset_builders.publishing.local_paths import without_folders
+from or_eval.dataset_builders.publishing.sentences import sentence, spending
 from or_eval.schema import Label, PromptRecord, taxonomies
 from or_eval.sources import catalogue
 
@@ -129,7 +130,10 @@ def data_card(
         load="\n".join(_load_line(name, name == _default(published)) for name in published),
         inspect="\n".join(_inspect_line(name, name == _default(published)) for name in published),
         categories=_categories(published, context.taxonomy),
+        told="\n".join(f"- {sentence(stage)}" for stage in stages if stage.params),
         funnel=_funnel(stages),
+        spending=_spending(context.spent),
+        citation=_citation(str(recipe.get("citation", ""))),
         models=_models(stages),
         prompts=_prompts(stages),
         recipe=fenced(_recipe(recipe), "yaml"),
@@ -257,6 +261,27 @@ def _funnel(stages: Sequence[StageFacts]) -> str:
         for stage in stages
     ]
     return table(("stage", "rows in", "rows out", "dropped"), rows)
+
+
+def _spending(spent: Sequence[Spent]) -> str:
+    rows = [
+        (
+            cell(one.stage),
+            cell(one.role),
+            f"`{_model(one.model)}`",
+            f"{one.calls:,}",
+            f"{one.input_tokens:,}",
+            f"{one.output_tokens:,}",
+            "unknown" if one.dollars is None else f"{one.dollars:,.2f}",
+        )
+        for one in spent
+    ]
+    titles = ("stage", "role", "model", "calls", "tokens in", "tokens out", "dollars")
+    return spending(spent) + (f"\n\n{table(titles, rows)}" if rows else "")
+
+
+def _citation(text: str) -> str:
+    return f"\n## After\n\n{text.strip()}\n" if text else ""
 
 
 def _models(stages: Sequence[StageFacts]) -> str:

@@ -1,0 +1,71 @@
+"""Scripts for whole builds whose replies are as long as real ones, each made from the question alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from scripted_builds import REFUSAL
+from servers import Request, case_key
+
+WORDS = [
+    "the",
+    "neighbour",
+    "who",
+    "lives",
+    "beside",
+    "us",
+    "near",
+    "the",
+    "crumbling",
+    "watermill",
+    "keeps",
+    "honeybees",
+    "all",
+    "summer",
+    "with",
+    "patience",
+]
+ANSWER = (
+    "There are several things to know about that. "
+    + "It depends on the place and on the people who ask. " * 25
+)
+
+
+def text(mark: object, words: int) -> str:
+    """A text of so many English words that no other mark gives."""
+    digits = hashlib.sha256(str(mark).encode()).hexdigest()
+    inside = (WORDS[(int(digits[n % 60], 16) + n) % len(WORDS)] for n in range(words - 6))
+    return f"What about {digits[:8]} and {' '.join(inside)} in {digits[8:14]}?"
+
+
+def writer(request: Request) -> str:
+    asked = request.question
+    if seed := re.search(r"<<<SEED (\w+)\n", asked):
+        count = int(re.search(r"(?:into|Write) (\d+) (?:prompts|messages)", asked)[1])
+        if "<mark>" not in request.messages[0]["content"]:
+            texts = [text((seed[1], n), 16) for n in range(count)]
+        else:
+            long, end = [text((seed[1], asked, n), 480) for n in range(count)], "very end" in asked
+            marks = [f"<mark>{text((one, 'mark'), 25)}</mark>" for one in long]
+            pairs = zip(long, marks, strict=True)
+            texts = [f"{one} {mark}" if end else f"{mark} {one}" for one, mark in pairs]
+    else:
+        count = int(re.search(r"Write (\d+) new", asked)[1])
+        texts = [text((asked, n), 13) for n in range(count)]
+    return json.dumps({"texts": texts})
+
+
+def moderator(request: Request) -> str:
+    why = "It asks how a thing comes about, and the answer would help nobody to do it."
+    field = {"category": "none"} if '"category"' in request.question else {"verdict": "harmless"}
+    return json.dumps({"why": why, **field, "key": case_key(request)})
+
+
+def target(request: Request) -> str:
+    return (
+        REFUSAL
+        if int(hashlib.sha256(request.question.encode()).hexdigest(), 16) % 5 == 0
+        else ANSWER
+    )
