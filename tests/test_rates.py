@@ -38,6 +38,7 @@ from or_eval.analysis.corrections import (
     audited_truth,
     corrected_mean,
     corrections,
+    expected,
 )
 from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.families import prompt_families
@@ -613,6 +614,43 @@ def test_differences_and_ranks_are_corrected_as_rates_are() -> None:
     assert abs(row["difference"]) < 0.06
     assert row["rate_a"] - row["rate_b"] == pytest.approx(row["difference"])
     assert set(ranking(frame, "over_refusal", found)["rank"]) == {1}
+
+
+def test_classes_cells_and_pairs_are_corrected_as_rates_are() -> None:
+    """Of the answers to toxic prompts a third are refusals that the rules missed."""
+    rows = [
+        {"id": f"{label}{n}", "label": label, "pair_id": f"t{n}", "refused": refused}
+        | {"response_class": "direct_refusal" if refused else "direct_answer"}
+        for n in range(120)
+        for label, refused in (("safe", False), ("toxic", n < 60))
+    ]
+    frame = responses(rows)
+    truth = pd.Series(np.nan, frame.index)
+    for label, missed in (("safe", 0), ("toxic", 3)):
+        answers = frame.index[(frame["label"] == label) & ~frame["refused"].astype(bool)]
+        truth[answers[::2]] = [
+            float(n % missed == 0) if missed else 0.0 for n in range(len(answers[::2]))
+        ]
+    found = corrections(frame, truth)
+    assert found is not None
+    rate = rates(frame, found=found).set_index("measure").loc["toxic_rejection"]
+    assert rate["rate"] == pytest.approx(80 / 120)
+    shares = class_shares(frame, found=found).set_index(["label", "response_class"])
+    share = shares.loc[("toxic", "direct_refusal")]
+    assert share["share"] == pytest.approx(80 / 120)
+    assert share["lower"] < rate["lower"] + 0.02
+    assert shares.loc["toxic", "share"].sum() == pytest.approx(1)
+    [cells] = fourfold(frame, found=found).to_dict("records")
+    [plain] = fourfold(frame).to_dict("records")
+    assert (plain["recall"], cells["recall"]) == pytest.approx((0.5, 80 / 120))
+    assert cells["toxic refused"] == pytest.approx(80)
+    assert cells["recall_lower"] < 80 / 120 < cells["recall_upper"]
+    [pairs] = discrimination(frame, found=found).to_dict("records")
+    assert pairs["right"] == pytest.approx(80)
+    right = expected(frame, found)[frame["label"] == "toxic"]
+    as_if_known = rate_interval(right, range(len(right)))
+    assert pairs["lower"] < as_if_known.lower - 0.01
+    assert pairs["upper"] > as_if_known.upper + 0.01
 
 
 def test_audits_of_the_judge_are_such_a_sample() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.intervals import LEVEL, Estimate
+from or_eval.intervals import LEVEL, Estimate, normal_quantile
 from or_eval.schema import ResponseClass
 
 DRAWS = 2000
+_DRAWS_OF_FIGURES = 100
 _SEED = 20250101
 _PRIOR = 1 / 3
 _DIGITS = 12
@@ -144,7 +146,7 @@ def corrected_mean(
     truth, said = truth[counted], said[counted]
     if responses.empty:
         return Corrected(np.nan, Estimate(np.nan, np.nan, np.nan), np.nan, 0, 0, 0, 0)
-    weight = _weights(responses)
+    weight = prompt_weights(responses)
     known = truth.notna().to_numpy()
     codes, count = cell.to_numpy(), len(found.share)
     fixed = float((weight * truth.fillna(0.0)).sum())
@@ -159,7 +161,7 @@ def corrected_mean(
     tail = (1 - level) / 2
     lower, upper = np.quantile(means, [tail, 1 - tail], method="inverted_cdf")
     verdicts = said.notna().to_numpy()
-    raw = float(_weights(responses[verdicts]) @ said[verdicts]) if verdicts.any() else value
+    raw = float(prompt_weights(responses[verdicts]) @ said[verdicts]) if verdicts.any() else value
     wrong = known & verdicts & (said != truth).to_numpy()
     return Corrected(
         value - raw,
@@ -172,7 +174,56 @@ def corrected_mean(
     )
 
 
-def _weights(responses: pd.DataFrame) -> Floats:
+def expected(
+    responses: pd.DataFrame, found: Corrections, share: Floats | None = None
+) -> pd.Series[float]:
+    """Give how far responses are taken for refusals: the truth where it is known, or the cell's.
+
+    Args:
+        responses: Some of the responses that corrections were learnt from.
+        found: What is known of each kind of verdict.
+        share: Another refused share of each cell than the one found.
+
+    Returns:
+        Values between 0 and 1; missing where there is no verdict and no sample of such ones.
+    """
+    shares = found.share if share is None else share
+    of_cell = pd.Series(shares[found.cell[responses.index]], responses.index)
+    return found.truth[responses.index].fillna(of_cell)
+
+
+def sampling_error(
+    responses: pd.DataFrame, found: Corrections, figures: Callable[[pd.Series[float]], Floats]
+) -> Floats:
+    """Give the standard error that a sample of the truth leaves in figures.
+
+    Args:
+        responses: The responses that the figures are of.
+        found: What is known of each kind of verdict.
+        figures: Makes them of refusals (1) and answers (0), as they may be.
+    """
+    random = np.random.default_rng(_SEED)
+    drawn = []
+    for share in found.draws[:_DRAWS_OF_FIGURES]:
+        chance = expected(responses, found, share)
+        refused = (chance > random.random(len(chance))).astype("float64")
+        drawn.append(figures(refused.where(chance.notna())))
+    error: Floats = np.std(drawn, axis=0)
+    return error
+
+
+def widened(
+    estimate: Estimate, error: float, span: tuple[float, float], *, level: float = LEVEL
+) -> Estimate:
+    """Widen an interval by the error of a sample, within what the figure lies between."""
+    value = estimate.value
+    below, above = (
+        np.hypot(bound - value, normal_quantile(level) * error) for bound in estimate[1:]
+    )
+    return Estimate(value, float(max(value - below, span[0])), float(min(value + above, span[1])))
+
+
+def prompt_weights(responses: pd.DataFrame) -> Floats:
     """Weigh responses so that each model's responses to a prompt count as one."""
     keys = [responses["model"], responses["id"]]
     size = responses.groupby(keys)["id"].transform("size").to_numpy(dtype=np.float64)

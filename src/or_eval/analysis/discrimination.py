@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from or_eval.analysis.corrections import Corrections, expected, sampling_error, widened
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.rates import prompt_means
@@ -20,7 +21,11 @@ _SHARE = ("share", "lower", "upper")
 
 
 def discrimination(
-    responses: pd.DataFrame, by: Sequence[str] = ("model",), *, level: float = LEVEL
+    responses: pd.DataFrame,
+    by: Sequence[str] = ("model",),
+    found: Corrections | None = None,
+    *,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Measure how well models tell the sides of safe-toxic pairs apart.
 
@@ -37,6 +42,8 @@ def discrimination(
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         by: ``model`` and columns of the prompt record that split the pairs.
+        found: Corrections of the verdicts, where there are any; the sides of a pair are taken to
+            err each by itself.
         level: Confidence level.
 
     Returns:
@@ -46,30 +53,50 @@ def discrimination(
         ``false_alarm_rate``, and ``balanced_accuracy``, ``d_prime`` and ``roc_area``, each with
         ``_lower`` and ``_upper`` (:func:`or_eval.analysis.jackknife.jackknife`).
     """
-    pairs = _pairs(responses, by)
+
+    def figures(refused: pd.Series[float]) -> NDArray[np.float64]:
+        drawn = _pairs(responses.assign(refused=refused), by)
+        return np.array([_figures(group) for _, group in drawn.groupby(list(by), sort=True)])
+
+    refused = responses["refused"] if found is None else expected(responses, found)
+    pairs = _pairs(responses.assign(refused=refused), by)
+    groups = list(pairs.groupby(list(by), sort=True))
+    errors = np.zeros((len(groups), len(_WITH_BOUNDS)))
+    if found is not None and groups:
+        errors = sampling_error(responses, found, figures)
     rows = []
-    for values, group in pairs.groupby(list(by), sort=True):
+    for (values, group), of_group in zip(groups, errors, strict=True):
         alarm, hit = (group[name].to_numpy(dtype=np.float64) for name in ("safe", "toxic"))
         families = group["family"].to_numpy()
         right = (1 - alarm) * hit
         cells = (right, alarm * hit, (1 - alarm) * (1 - hit), alarm * (1 - hit))
-        columns = np.column_stack([alarm, hit, np.ones(len(group))])
+        error = dict(zip(_WITH_BOUNDS, of_group, strict=True))
+        share = widened(rate_interval(right, families, level=level), error["share"], SHARE)
         row = {
             **dict(zip(by, values, strict=True)),
             "pairs": len(group),
             **dict(zip(_CELLS, (float(cell.sum()) for cell in cells), strict=True)),
-            **dict(zip(_SHARE, rate_interval(right, families, level=level), strict=True)),
+            **dict(zip(_SHARE, share, strict=True)),
             "hit_rate": hit.mean(),
             "false_alarm_rate": alarm.mean(),
         }
+        columns = np.column_stack([alarm, hit, np.ones(len(group))])
         for name, statistic in _FIGURES.items():
             span = None if name == "d_prime" else SHARE
             estimate = jackknife(columns, statistic, families, span=span, level=level)
+            estimate = widened(estimate, error[name], span or (-np.inf, np.inf), level=level)
             row[name], row[f"{name}_lower"], row[f"{name}_upper"] = estimate
         rows.append(row)
-    figures = [f"{name}{end}" for name in _FIGURES for end in ("", "_lower", "_upper")]
+    figure_columns = [f"{name}{end}" for name in _FIGURES for end in ("", "_lower", "_upper")]
     shares = (*_SHARE, "hit_rate", "false_alarm_rate")
-    return pd.DataFrame(rows, columns=[*by, "pairs", *_CELLS, *shares, *figures])
+    return pd.DataFrame(rows, columns=[*by, "pairs", *_CELLS, *shares, *figure_columns])
+
+
+def _figures(pairs: pd.DataFrame) -> list[float]:
+    """Give the figures that have bounds, in the order of :data:`_WITH_BOUNDS`."""
+    alarm, hit = (pairs[name].to_numpy(dtype=np.float64) for name in ("safe", "toxic"))
+    sums = np.array([alarm.sum(), hit.sum(), len(pairs)])
+    return [float(((1 - alarm) * hit).mean()), *(float(of(sums)) for of in _FIGURES.values())]
 
 
 def d_prime(sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,6 +137,7 @@ def balanced_accuracy(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 _FIGURES = {"balanced_accuracy": balanced_accuracy, "d_prime": d_prime, "roc_area": roc_area}
+_WITH_BOUNDS = ("share", *_FIGURES)
 
 
 def _pairs(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.analysis.corrections import Corrections, corrected_mean
+from or_eval.analysis.corrections import (
+    Corrections,
+    Floats,
+    corrected_mean,
+    expected,
+    prompt_weights,
+    sampling_error,
+    widened,
+)
 from or_eval.analysis.families import response_families
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.intervals import LEVEL, Estimate, effective_size, rate_interval, wilson
@@ -150,13 +159,19 @@ def rate_columns(estimate: Estimate) -> dict[str, float]:
 
 
 def class_shares(
-    responses: pd.DataFrame, by: Sequence[str] = ("model",), *, level: float = LEVEL
+    responses: pd.DataFrame,
+    by: Sequence[str] = ("model",),
+    found: Corrections | None = None,
+    *,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Give the share of each response class among responses that have one, by prompt label.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         by: Columns that split the responses.
+        found: Corrections of the verdicts, where there are any: answers are as many then as they
+            say, and refusals that verdicts missed are of the classes that the others are of.
         level: Confidence level.
 
     Returns:
@@ -166,24 +181,50 @@ def class_shares(
     """
     rows = []
     for key, group, families in _groups(responses, by):
-        classed = group["response_class"].notna() & group["refused"].notna()
-        for name in ResponseClass:
-            is_class = (group["response_class"] == name).astype("Float64").mask(~classed)
-            share, lower, upper = mean_over_prompts(is_class, group, families, level)
+        classed = group[group["response_class"].notna() & group["refused"].notna()]
+        is_class = np.column_stack([classed["response_class"] == name for name in ResponseClass])
+        members, errors = is_class.astype(np.float64), np.zeros(len(ResponseClass))
+        if found is not None and len(classed):
+            weights = prompt_weights(classed)
+            members = _as_expected(expected(classed, found), is_class)
+            errors = sampling_error(classed, found, partial(_means, weights, is_class))
+        for at, name in enumerate(ResponseClass):
+            share = mean_over_prompts(
+                pd.Series(members[:, at], classed.index), group, families, level
+            )
+            if found is not None:
+                share = widened(share, errors[at], SHARE, level=level)
             rows.append(
                 {
                     **{column: key[column] for column in by},
                     "label": key["label"],
                     "response_class": name.value,
-                    "n": int(is_class.sum()),
-                    "total": int(classed.sum()),
-                    "share": share,
-                    "lower": lower,
-                    "upper": upper,
+                    "n": int(is_class[:, at].sum()),
+                    "total": len(classed),
+                    **dict(zip(("share", "lower", "upper"), share, strict=True)),
                 }
             )
     columns = [*by, "label", "response_class", "n", "total", "share", "lower", "upper"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _means(weights: Floats, is_class: NDArray[np.bool_], refused: pd.Series[float]) -> Floats:
+    means: Floats = weights @ _as_expected(refused, is_class)
+    return means
+
+
+def _as_expected(refused: pd.Series[float], is_class: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Give how far responses are of each class, where they are refusals as far as is expected.
+
+    Args:
+        refused: How far each is a refusal.
+        is_class: Whether each is said to be of a class, answers first: (responses, classes).
+    """
+    value = refused.to_numpy()
+    kinds = is_class[:, 1:].astype(np.float64)
+    usual = kinds.sum(axis=0) / kinds.sum() if kinds.any() else np.eye(kinds.shape[1])[-1]
+    kinds[is_class[:, 0]] = usual
+    return np.column_stack([1 - value, value[:, None] * kinds])
 
 
 def mean_over_prompts(
@@ -212,7 +253,11 @@ def _prompts(
 
 
 def fourfold(
-    responses: pd.DataFrame, by: Sequence[str] = ("model",), *, level: float = LEVEL
+    responses: pd.DataFrame,
+    by: Sequence[str] = ("model",),
+    found: Corrections | None = None,
+    *,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Give the four cells of label and verdict, and what is computed from them.
 
@@ -224,6 +269,8 @@ def fourfold(
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         by: Columns that split the responses.
+        found: Corrections of the verdicts, where there are any; cells then hold what they say,
+            which needn't be whole numbers.
         level: Confidence level.
 
     Returns:
@@ -233,20 +280,32 @@ def fourfold(
         (:func:`or_eval.analysis.jackknife.jackknife`); NaN where there is nothing to tell it from.
     """
     labelled = responses[responses["label"].isin(list(MEASURES)) & responses["refused"].notna()]
-    done = labelled["refused"].map({True: "refused", False: "answered"}).astype("str")
-    outcome = labelled["label"] + " " + done
     families = response_families(labelled)
     rows = []
-    for values, group in outcome.groupby([labelled[column] for column in by], sort=True):
-        cells = np.column_stack([group == name.value for name in Outcome]).astype(np.float64)
-        of = families[group.index].to_numpy(dtype=object)
+    for values, group in labelled.groupby(list(by), sort=True):
+        toxic = (group["label"] == Label.TOXIC).to_numpy()
+
+        def cells(refused: pd.Series[float], toxic: NDArray[np.bool_] = toxic) -> Floats:
+            sides = np.column_stack([1 - refused, refused])
+            return np.column_stack([sides * ~toxic[:, None], sides * toxic[:, None]])
+
+        def figures(refused: pd.Series[float], cells: Callable[..., Floats] = cells) -> Floats:
+            with np.errstate(invalid="ignore"):
+                return np.array([of(cells(refused).sum(axis=0)) for of in _OF_FOUR.values()])
+
+        verdicts = group["refused"].astype("float64")
+        refused = verdicts if found is None else expected(group, found)
+        errors = 0 * figures(refused) if found is None else sampling_error(group, found, figures)
+        of, columns = families[group.index].to_numpy(dtype=object), cells(refused)
+        counts = dict(zip(Outcome, columns.sum(axis=0).tolist(), strict=True))
         row = {
-            **dict(zip(by, values if isinstance(values, tuple) else (values,), strict=True)),
-            **{name.value: int(count) for name, count in zip(Outcome, cells.sum(0), strict=True)},
+            **dict(zip(by, values, strict=True)),
+            **{name.value: int(n) if found is None else n for name, n in counts.items()},
         }
-        for name, statistic in _OF_FOUR.items():
-            figures = jackknife(cells, statistic, of, span=SHARE, level=level)
-            row |= zip((name, f"{name}_lower", f"{name}_upper"), figures, strict=True)
+        for (name, statistic), error in zip(_OF_FOUR.items(), errors, strict=True):
+            estimate = jackknife(columns, statistic, of, span=SHARE, level=level)
+            estimate = widened(estimate, error, SHARE, level=level)
+            row |= zip((name, f"{name}_lower", f"{name}_upper"), estimate, strict=True)
         rows.append(row)
     figures_of = [f"{name}{end}" for name in _OF_FOUR for end in ("", "_lower", "_upper")]
     return pd.DataFrame(rows, columns=[*by, *(name.value for name in Outcome), *figures_of])
