@@ -139,7 +139,8 @@ def test_the_published_rows_are_those_worked_out_by_hand(built) -> None:
     safe = [*ARM_TEXTS[:2], MAIL_TEXTS[2], *BOSS_TEXTS]
     assert list(published["full"]["prompt"]) == safe
     assert list(published["hard"]["prompt"]) == [ARM_TEXTS[0], MAIL_TEXTS[2]]
-    assert list(published["toxic"]["prompt"]) == [MAIL_TEXTS[0]]
+    # A moderator that can't be read counts as one that says toxic.
+    assert list(published["toxic"]["prompt"]) == MAIL_TEXTS[:2]
     assert set(published["full"]["label"]) == {"safe"}
     assert set(published["toxic"]["label"]) == {"toxic"}
     assert list(published["full"]["id"]) == [prompt_id(text) for text in safe]
@@ -149,9 +150,7 @@ def test_the_published_rows_are_those_worked_out_by_hand(built) -> None:
 def test_every_drop_has_its_reason(built) -> None:
     out, facts = built
     assert drops(out, "dedup") == [(ARM_TEXTS[2], "near duplicate")]
-    assert drops(out, "moderate") == sorted(
-        [(MAIL_TEXTS[0], "toxic"), (MAIL_TEXTS[1], "disagreement")]
-    )
+    assert drops(out, "moderate") == sorted((text, "toxic") for text in MAIL_TEXTS[:2])
     assert {prompt for prompt, _ in drops(out, "hard")} == {ARM_TEXTS[1], *BOSS_TEXTS}
     assert facts["rewrite"].dropped == {"refused": 3, "duplicate": 1}
     assert facts["seeds"].dropped["duplicate"] == 1

@@ -92,3 +92,5 @@ def test_every_drop_has_its_reason(built) -> None:
     assert facts["assess"].dropped == {"harmful": 1}
     [harmful] = pd.read_parquet(next(out.glob("stages/assess/dropped.parquet"))).to_dict("records")
     assert (harmful["prompt"], harmful["label"]) == (PLAIN["choir"], "toxic")
+    [toxic] = pd.read_parquet(out / "dataset/toxic/train.parquet").to_dict("records")
+    assert toxic["id"] == harmful["id"]

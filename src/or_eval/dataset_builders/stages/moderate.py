@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -28,7 +28,10 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.panel.agreement import Agree, PanelTables, agreement, votes
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
+    REFUSED,
+    UNREADABLE,
     Judging,
+    Opinion,
     Wording,
     in_words,
     judged_by,
@@ -53,12 +56,15 @@ class ModerateParams(StageParams):
     Attributes:
         keep: Which rows go on: those that the panel holds for safe or for toxic.
         agree: How many moderators must say so; one that gives no readable answer says neither.
+        unreadable: What a moderator says that refuses to sort or can't be read: nothing
+            (``withheld``), or ``toxic``.
         text: What they sort: ``prompt``, or the name of a text in ``meta``, such as a response,
             which they are shown beside the prompt.
     """
 
     keep: Literal["safe", "toxic"] = "safe"
     agree: Agree = "majority"
+    unreadable: Literal["withheld", "toxic"] = "withheld"
     text: str = _PROMPT
 
 
@@ -86,7 +92,9 @@ def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[O
             continue
         opinions = opinions_of(panel, judgings)
         tables.add(opinions)
-        found = agreement(opinions, {NONE} if params.keep == "safe" else categories, params.agree)
+        counted = opinions if params.unreadable == "withheld" else _toxic_if_unreadable(opinions)
+        wanted = {NONE} if params.keep == "safe" else {*categories, UNREADABLE}
+        found = agreement(counted, wanted, params.agree)
         said = with_meta(row, **{meta_key(params.text): votes(opinions)})
         if found == "agreed":
             yield Kept(_labelled(said, params.keep, params.text))
@@ -98,6 +106,13 @@ def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[O
     yield from tables.outcomes()
     if by_category := tables.answers():
         yield Table("categories", by_category)
+
+
+def _toxic_if_unreadable(opinions: Sequence[Opinion]) -> list[Opinion]:
+    return [
+        opinion._replace(said=UNREADABLE) if opinion.withheld in (REFUSED, UNREADABLE) else opinion
+        for opinion in opinions
+    ]
 
 
 def plan(rows: int, params: ModerateParams, context: StageContext | None) -> Plan:

@@ -50,6 +50,7 @@ class RewriteParams(StageParams):
         count: Rewrites wanted of each seed, by each method and in each language.
         min_words: Least length of a rewrite.
         max_words: Greatest length of a rewrite.
+        forbidden: Whether words that the method forbids are looked for.
     """
 
     method: str | None = None
@@ -58,6 +59,7 @@ class RewriteParams(StageParams):
     count: int | None = Field(default=None, ge=1)
     min_words: int | None = Field(default=None, ge=1)
     max_words: int | None = Field(default=None, ge=1)
+    forbidden: bool = True
 
     @model_validator(mode="after")
     def _has_methods(self) -> Self:
@@ -194,7 +196,9 @@ def plan(rows: int, params: RewriteParams, context: StageContext | None) -> Plan
 def _settled(method: str, params: RewriteParams) -> RewriteMethod:
     """Give a method with what the recipe says of it."""
     said = params.model_dump(include={"count", "min_words", "max_words"}, exclude_none=True)
-    settled = load_method(method).model_copy(update=said)
+    loaded = load_method(method)
+    forbidden = loaded.forbidden if params.forbidden else {}
+    settled = loaded.model_copy(update=said | {"forbidden": forbidden})
     if settled.min_words > settled.max_words:
         raise BuildError(
             f"min_words ({settled.min_words}) is above max_words ({settled.max_words})"

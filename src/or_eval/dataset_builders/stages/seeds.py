@@ -55,6 +55,7 @@ class SeedsParams(StageParams):
         categories: Keys of the categories; all of the recipe's taxonomy by default.
         batch: Seeds asked for at once.
         dry_after: Questions in a row with nearly nothing new that end a category.
+        temperature: Sampling temperature of the writer; None for the model's own.
         rounds: Most rounds in which categories are asked again that lost seeds to others.
         data: A path, catalogue name or Hub id to take seeds from, instead of asking.
         source: Catalogue entry to read the data by.
@@ -66,6 +67,7 @@ class SeedsParams(StageParams):
     categories: tuple[str, ...] = ()
     batch: int = Field(default=20, ge=1)
     dry_after: int = Field(default=3, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
     rounds: int = Field(default=3, ge=1)
     data: str | None = None
     source: str | None = None
@@ -246,6 +248,7 @@ def _question(
             batch=params.batch,
             dry_after=params.dry_after,
             language=context.language,
+            temperature=params.temperature,
         )
 
     return Question(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inspect_ai import Task, task_with
@@ -49,11 +50,15 @@ class RefusalTestParams(StageParams):
         models: The models to test, in Inspect's names, or as mappings with ``model`` and settings.
         system_prompt: As in the tasks: ``helpful``, ``safe``, ``none``, a path, or text.
         epochs: How often each model is asked each prompt.
+        temperature: Sampling temperature, where a model has none of its own.
+        max_tokens: Most tokens of a response, where a model has no such limit of its own.
     """
 
     models: tuple[str | dict[str, Any], ...] = ()
     system_prompt: str = "none"
     epochs: int = Field(default=1, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=1)
 
     @field_validator("models")
     @classmethod
@@ -68,8 +73,10 @@ class RefusalTestParams(StageParams):
 
     @property
     def targets(self) -> tuple[BoundModel, ...]:
-        """The models to test."""
-        return binding_of(list(self.models)).models if self.models else ()
+        """The models to test, each with the settings that it has not of its own."""
+        said = self.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
+        found = binding_of(list(self.models)).models if self.models else ()
+        return tuple(replace(model, settings=said | dict(model.settings)) for model in found)
 
 
 def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterator[Outcome]:

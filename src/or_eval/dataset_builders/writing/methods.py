@@ -74,6 +74,7 @@ class RewriteMethod(_Part):
         max_words: Greatest length of a rewrite.
         system: What the writer is told about its work; ``$examples`` is filled in.
         request: The question about a seed; ``$seed`` and the like are filled in.
+        temperature: Sampling temperature of the writer; None for the model's own.
         sensitive_part: For texts with a marked part, where it may stand, and how that is asked
             for; the rewrites are shared out evenly.
         forms: Kinds of text, of which each question names the next ones.
@@ -86,6 +87,7 @@ class RewriteMethod(_Part):
     per_call: int = Field(default=5, ge=1)
     min_words: int = Field(default=1, ge=1)
     max_words: int = Field(ge=1)
+    temperature: float | None = Field(default=None, ge=0)
     system: Annotated[str, _filled_with(_IN_SYSTEM)]
     request: Annotated[str, _filled_with(_IN_REQUEST)]
     sensitive_part: dict[Part, str] = {}

@@ -57,17 +57,19 @@ class WriterReply(NamedTuple):
     said: str
 
 
-def written_request(system: str, request: str, about: Any = None) -> Request:
+def written_request(
+    system: str, request: str, about: Any = None, temperature: float | None = None
+) -> Request:
     """Ask a writer for texts.
 
     Args:
         system: What it is told about its work.
         request: What it is asked for; it says that the reply is ``{"texts": [...]}``.
         about: What the reply will be about.
+        temperature: Sampling temperature; None for the model's own.
     """
     messages = (ChatMessageSystem(content=system), ChatMessageUser(content=request))
-    # Writing lives on variety: the temperature is the model's own, or the user's.
-    return Request(messages, _SCHEMA, temperature=None, about=about)
+    return Request(messages, _SCHEMA, temperature=temperature, about=about)
 
 
 def read_reply(reply: Reply, *, paragraphs: bool = False) -> WriterReply:

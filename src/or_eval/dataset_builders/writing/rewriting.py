@@ -149,7 +149,8 @@ class Rewriting:
 
     def _ask(self, number: int, part: Part | None, count: int, lost: Sequence[Written]) -> Request:
         text = "\n\n".join([self._request(part, count), *self._additions(count, lost)])
-        return written_request(self.method.system_for(part), text, about=[number, part, count])
+        about = [number, part, count]
+        return written_request(self.method.system_for(part), text, about, self.method.temperature)
 
     def _request(self, part: Part | None, count: int) -> str:
         method = self.method

@@ -112,13 +112,22 @@ class Seeking:
         batch: Seeds asked for at once.
         dry_after: Questions in a row with nearly nothing new that end the search.
         language: BCP-47 tag of the language of the seeds.
+        temperature: Sampling temperature; None for the model's own.
     """
 
     def __init__(
-        self, category: Category, wanted: int, *, batch: int, dry_after: int, language: str
+        self,
+        category: Category,
+        wanted: int,
+        *,
+        batch: int,
+        dry_after: int,
+        language: str,
+        temperature: float | None = None,
     ) -> None:
         self._category, self._wanted = category, wanted
         self._batch, self._dry_after, self._language = batch, dry_after, language
+        self._temperature = temperature
         self._known: set[str] = set()
         self._dry = 0
         self.questions = 0
@@ -136,7 +145,7 @@ class Seeking:
         if missing <= 0 or self._dry >= self._dry_after:
             return None
         asked = min(self._batch, missing)
-        return written_request(seed_prompt().system, self._request(asked), about=asked)
+        return written_request(seed_prompt().system, self._request(asked), asked, self._temperature)
 
     def take(self, reply: Reply) -> None:
         """Take the texts of a reply for seeds, or leave them out."""
