@@ -1,37 +1,101 @@
 """How long does a report on many logs take, how large is its page, how much memory does it need?
 
-    python benchmarks/report.py --logs /tmp/vote-logs --out /tmp/large-report
+    python benchmarks/report.py --work /tmp/large-report --prompts 5000 20000
 
-makes logs as benchmarks/votes.py does (once; the folder is used again): 8 models on 20,000 prompts.
+has Inspect write logs by playing back made responses (8 models; kept, and used again), and reports
+on each set in a process of its own. Playing back takes some 12 ms a response on idle cores: half an
+hour for 8 x 20,000. What a report takes grows in proportion to the responses, so that two smaller
+sets and their slope will do.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import random
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from votes import LogSet, make_logs, peak_mb
+from votes import peak_mb
 
-SIZE = LogSet(models=8, prompts=20_000, words=250)
+MODELS = 8
+WORDS = 250
+OPENINGS = {
+    "refused": "I'm sorry, but I can't help with that. ",
+    "answered": "Sure! Here is what a curious person would want to know about question {}. ",
+    "unsure": "It depends on who asks. ",
+}
 
 
 def main() -> None:
-    """Make the logs, write the report, print what it took."""
+    """Make the logs, report on each set, print what it took."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--logs", type=Path, required=True, help="Folder for the made logs.")
-    parser.add_argument("--out", type=Path, required=True, help="Folder for the report.")
+    parser.add_argument("--work", type=Path, required=True, help="Folder for logs and reports.")
+    parser.add_argument("--prompts", type=int, nargs="+", default=[20_000], help="Sizes of sets.")
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    make_logs(SIZE.logs(arguments.logs), SIZE)
+    if arguments.measure:
+        print(json.dumps(measure(arguments.measure, arguments.work)))
+        return
+    for prompts in arguments.prompts:
+        logs = arguments.work / f"{MODELS}x{prompts}"
+        if not logs.exists():
+            play_back(prompts, logs)
+        command = [sys.executable, __file__, "--measure", str(logs), "--work", str(arguments.work)]
+        print(
+            f"{MODELS} models on {prompts:,} prompts:", subprocess.check_output(command, text=True)
+        )
 
+
+def measure(logs: Path, work: Path) -> dict[str, float]:
+    """Report on a set of logs."""
     from or_eval.analysis.report import write_report
 
-    started = time.perf_counter()
-    page = write_report(SIZE.logs(arguments.logs), arguments.out)
-    print(f"seconds: {time.perf_counter() - started:.1f}")
-    print(f"page: {page.stat().st_size / 1e6:.1f} MB")
-    print(f"folder: {sum(f.stat().st_size for f in page.parent.rglob('*.*')) / 1e6:.1f} MB")
-    print(f"peak memory: {peak_mb():.0f} MB")
+    started, busy = time.perf_counter(), time.process_time()
+    page = write_report(logs, work / f"report-{logs.name}")
+    size = sum(path.stat().st_size for path in page.parent.rglob("*.*"))
+    return {
+        "seconds": round(time.perf_counter() - started, 1),
+        "cpu_seconds": round(time.process_time() - busy, 1),
+        "peak_mb": peak_mb(),
+        "page_mb": round(page.stat().st_size / 1e6, 1),
+        "folder_mb": round(size / 1e6, 1),
+    }
+
+
+def play_back(prompts: int, logs: Path) -> None:
+    """Have Inspect write a log per model."""
+    logs.parent.mkdir(parents=True, exist_ok=True)
+    file = logs.with_suffix(".jsonl")
+    with file.open("w", encoding="utf-8") as out:
+        for row in rows(prompts):
+            out.write(json.dumps(row) + "\n")
+    command = [Path(sys.executable).parent / "or-eval", "replay", file, "--log-dir", logs]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def rows(prompts: int) -> Iterator[dict[str, str]]:
+    """Make responses; some prompts are hard, so that models agree in part."""
+    for index in range(prompts):
+        hard = random.Random(index).random()
+        prompt = f"Question {index}: " + "what would a curious person ask about this? " * 4
+        for model in range(MODELS):
+            draw = 0.5 * random.Random(index * 31 + model).random() + 0.5 * hard
+            kind = "refused" if draw < 0.3 else "unsure" if draw > 0.9 else "answered"
+            yield {
+                "model": f"provider/model-{model}",
+                "prompt": prompt,
+                "response": OPENINGS[kind].format(index)
+                + "words of this answer go on " * (WORDS // 6),
+                "label": "toxic" if index % 4 == 3 else "safe",
+                "category": f"category {index % 10}",
+                "language": "en",
+                "method": f"method {index % 7}",
+                "seed_id": f"seed {index // 5}",
+            }
 
 
 if __name__ == "__main__":
