@@ -21,6 +21,7 @@ from or_eval.analysis.figures.drawing import (
     rate_axis,
     scales,
     shares,
+    tooltips,
 )
 
 _WORDS = {
@@ -95,11 +96,7 @@ def category_bars(rates: pd.DataFrame) -> Figure | None:
     order = _by_rate(data, "category")
     axis = alt.Axis(title="Over-refusal rate", format=".0%", tickCount=5)
     base = alt.Chart(data).encode(y=alt.Y("category:N", sort=order, title=None))
-    tooltip = [
-        alt.Tooltip("category:N", title="Category"),
-        alt.Tooltip("interval:N", title="Over-refusal"),
-        alt.Tooltip("n:Q", title="Responses"),
-    ]
+    tooltip = tooltips("category", "interval")
     bars = base.mark_bar(color=COLOURS[0]).encode(x=alt.X("rate:Q", axis=axis), tooltip=tooltip)
     ends = {"x": "lower:Q", "x2": "upper:Q"}
     halo = base.mark_rule(color="white", strokeWidth=4).encode(**ends)
@@ -134,13 +131,8 @@ def _marks(data: pd.DataFrame, column: str, models: list[str], place: dict[str, 
     base = alt.Chart(data)
     ends = {"x": alt.X("lower:Q", scale=place["x"]["scale"]), "x2": "upper:Q"}
     intervals = base.mark_rule(strokeWidth=1.4)
-    points = base.mark_point(filled=True, size=65, opacity=1)
-    tooltip = [
-        alt.Tooltip("model:N", title="Model"),
-        alt.Tooltip(f"{column}:N", title=_WORDS[column][1]),
-        alt.Tooltip("interval:N", title="Over-refusal"),
-        alt.Tooltip("n:Q", title="Responses"),
-    ]
+    points = base.mark_point(filled=True, size=65)
+    tooltip = tooltips("model", column, "interval")
     return alt.layer(
         intervals.encode(**place | ends, **_coloured(models, shape=False)),
         points.encode(**place, **_coloured(models, shape=True), tooltip=tooltip),

@@ -12,6 +12,7 @@ from or_eval.analysis.figures.drawing import (
     altair,
     finished,
     name_room,
+    tooltips,
     with_interval,
     with_shown_names,
 )
@@ -92,12 +93,7 @@ def _panel(data: pd.DataFrame, ends: pd.DataFrame, title: str) -> Any:
             y=down,
             order="order:Q",
             color=colour,
-            tooltip=[
-                alt.Tooltip("model:N", title="Model"),
-                alt.Tooltip("response_class:N", title="Class"),
-                alt.Tooltip("interval:N", title="Share"),
-                alt.Tooltip("n:Q", title="Responses"),
-            ],
+            tooltip=tooltips("model", "response_class", "interval"),
         ),
         halo.encode(**place),
         whisker.encode(**place),

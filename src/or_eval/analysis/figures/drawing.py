@@ -119,12 +119,23 @@ def with_shown_names(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return frame.assign(**{column: frame[column].map(names) for column in columns})
 
 
+def tooltips(*columns: str) -> list[Any]:
+    """Give what pointing at a mark shows: these columns of names and texts, and ``n``."""
+    alt = altair()
+    titles = {name: name.removesuffix("_text").replace("_", " ").capitalize() for name in columns}
+    titles |= {"interval": "Value"} if "interval" in columns else {}
+    return [
+        *(alt.Tooltip(f"{name}:N", title=title) for name, title in titles.items()),
+        *([alt.Tooltip("n:Q", title="Responses")] if "interval" in columns else []),
+    ]
+
+
 def hollow(points: Any, data: pd.DataFrame, **place: Any) -> list[Any]:
     """Give a layer that hollows the points that have no interval; none where all have one."""
     if data["bounded"].all():
         return []
     dots = points.transform_filter("!datum.bounded")
-    return [dots.mark_point(filled=True, color="white", size=14, opacity=1).encode(**place)]
+    return [dots.mark_point(filled=True, color="white", size=14).encode(**place)]
 
 
 def hollow_note(data: pd.DataFrame) -> str:
@@ -203,4 +214,5 @@ def finished(
         .configure_header(labelLimit=room, labelFontWeight="bold", title=None)
         .configure_title(anchor="start", fontWeight="normal")
         .configure_rule(color=NEUTRAL)
+        .configure_point(opacity=1)
     )

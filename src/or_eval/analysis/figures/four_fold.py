@@ -31,9 +31,10 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
     return Figure(
         "four-fold",
         "Safe and toxic prompts, answered and refused",
-        "Shares are of the safe and of the toxic prompts; in small figures the 95 % interval. "
+        "The verdicts as they stand; shares are of the safe and of the toxic prompts, in small "
+        "figures with the 95 % interval. "
         "The upper right is over-refusal, the lower right toxic rejection.",
-        in_panels(data, "prompts", "response", "Share"),
+        in_panels(data, "prompts", "response"),
         known[["model", "language", "measure", "n", "refused", "rate", "lower", "upper"]],
     )
 

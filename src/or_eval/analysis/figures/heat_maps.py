@@ -16,6 +16,7 @@ from or_eval.analysis.figures.drawing import (
     name_room,
     over_refusal,
     percent,
+    tooltips,
     with_shown_names,
 )
 
@@ -58,7 +59,7 @@ def rate_heat_map(rates: pd.DataFrame, row: str, column: str = "language") -> Fi
         title,
         f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where all "
         "prompts are of one family). Empty: no responses.",
-        in_panels(data, row, column, "Over-refusal"),
+        in_panels(data, row, column),
         known[[*models, row, column, "n", "refused", "rate", "lower", "upper"]],
     )
 
@@ -93,7 +94,7 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
         "Agreement of models",
         f"Cohen's kappa between the votes of every two models on {label} prompts (1: they refuse "
         "the same prompts, 0: no more than chance); in small figures the 95 % interval.",
-        in_panels(data, "model_a", "model_b", "Cohen's kappa"),
+        in_panels(data, "model_a", "model_b"),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper", "jaccard"]],
     )
 
@@ -121,7 +122,7 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
         "Semantic similarity of rewriting methods",
         "Mean cosine similarity between the prompts of two methods; no prompt is compared with "
         "itself. Empty: nothing to compare.",
-        in_panels(cells(data, "similarity", (low, high)), "method", "other", "Cosine"),
+        in_panels(cells(data, "similarity", (low, high)), "method", "other"),
         similarity,
     )
 
@@ -142,9 +143,7 @@ def cells(data: pd.DataFrame, value: str, domain: tuple[float, float]) -> pd.Dat
     )
 
 
-def in_panels(
-    data: pd.DataFrame, row: str, column: str, title: str, order: Sequence[str] | None = None
-) -> Any:
+def in_panels(data: pd.DataFrame, row: str, column: str, order: Sequence[str] | None = None) -> Any:
     """Draw the heat map of cells, or of each model's cells in a panel of its own.
 
     Args:
@@ -152,14 +151,13 @@ def in_panels(
             ``interval`` and ``n``.
         row: Column that goes down.
         column: Column that goes across.
-        title: What the cells' figures are.
         order: Order of rows and of columns, if not that of the alphabet.
     """
     rows, columns = (
         sorted(data[name].unique(), key=order.index if order else None) for name in (row, column)
     )
     margin = name_room(rows)
-    chart = _heat_map(data, (row, rows), (column, columns), title).properties(
+    chart = _heat_map(data, (row, rows), (column, columns)).properties(
         width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT
     )
     least = len(columns) * _LEAST_CELL + margin
@@ -173,7 +171,7 @@ def in_panels(
 
 
 def _heat_map(
-    data: pd.DataFrame, down: tuple[str, list[str]], across: tuple[str, list[str]], title: str
+    data: pd.DataFrame, down: tuple[str, list[str]], across: tuple[str, list[str]]
 ) -> Any:
     alt = altair()
     (row, rows), (column, columns) = down, across
@@ -184,12 +182,7 @@ def _heat_map(
     }
     base = alt.Chart(data)
     ranges = bool(data["range"].any())
-    tooltip = [
-        alt.Tooltip(f"{row}:N", title=_words(row)),
-        alt.Tooltip(f"{column}:N", title=_words(column)),
-        alt.Tooltip("interval:N", title=title),
-        alt.Tooltip("n:Q", title="Cases"),
-    ]
+    tooltip = tooltips(row, column, "interval")
     squares = base.mark_rect(stroke=NEUTRAL, strokeWidth=1).encode(
         **place, tooltip=tooltip, color=alt.Color("fill:N", scale=None)
     )
@@ -203,7 +196,3 @@ def _heat_map(
 def _between(share: float) -> str:
     mixed = (round(a + share * (b - a)) for a, b in zip(_PALE, _DEEP, strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)
-
-
-def _words(column: str) -> str:
-    return column.replace("_", " ").capitalize()

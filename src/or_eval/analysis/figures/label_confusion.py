@@ -44,7 +44,6 @@ def label_confusion(found: LabelAgreement) -> Figure | None:
             cells(data, "share", (0.0, 1.0)),
             "people",
             "scorer",
-            "Responses",
             [*LABELS, "unscored"],
         ),
         data[["people", "scorer", "n", "share"]],

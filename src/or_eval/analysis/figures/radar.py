@@ -18,6 +18,7 @@ from or_eval.analysis.figures.drawing import (
     hollow,
     hollow_note,
     over_refusal,
+    tooltips,
 )
 from or_eval.analysis.figures.shown_names import shown_names
 
@@ -83,12 +84,8 @@ def _panel(data: pd.DataFrame, angles: dict[str, float], grid: Any) -> Any:
     line = pd.concat([points, points.iloc[:1]]).assign(order=range(len(points) + 1))
     place = {"x": _axis("x"), "y": _axis("y")}
     base = alt.Chart(points)
-    tooltip = [
-        alt.Tooltip("category:N", title="Category"),
-        alt.Tooltip("interval:N", title="Over-refusal"),
-        alt.Tooltip("n:Q", title="Responses"),
-    ]
-    corners = base.mark_point(filled=True, color=COLOURS[0], size=35, opacity=1)
+    tooltip = tooltips("category", "interval")
+    corners = base.mark_point(filled=True, color=COLOURS[0], size=35)
     intervals = base.mark_rule(color=COLOURS[0], strokeWidth=1.5)
     outline = alt.Chart(line[["x", "y", "order"]]).mark_line(color=COLOURS[0], strokeWidth=1.5)
     return alt.layer(

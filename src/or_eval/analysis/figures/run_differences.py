@@ -50,7 +50,7 @@ def run_differences(rates: pd.DataFrame) -> Figure:
     bars = base.mark_rule(strokeWidth=1.5).encode(
         x=alt.X("lower:Q", axis=axis), x2="upper:Q", color=colour, **place
     )
-    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+    points = base.mark_point(filled=True, size=70).encode(
         x=centre,
         color=colour,
         shape=alt.Shape("label:N", scale=shapes, title="Prompts"),

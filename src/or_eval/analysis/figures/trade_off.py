@@ -17,6 +17,7 @@ from or_eval.analysis.figures.drawing import (
     altair,
     finished,
     rate_axis,
+    tooltips,
     with_interval,
 )
 from or_eval.analysis.figures.model_names import maker
@@ -228,7 +229,7 @@ def _panel(
             base.mark_rule(strokeWidth=1.2, clip=True).encode(**place | ends, color=colour)
             for ends in intervals
         ),
-        base.mark_point(filled=True, size=28, opacity=1).encode(**place, color=colour),
+        base.mark_point(filled=True, size=28).encode(**place, color=colour),
         *_badges(data if window is None else data[~_within(data, window)], domain, place, colour),
     ]
     title = "All models" if window is not None else "The frame, enlarged"
@@ -250,16 +251,11 @@ def _badges(data: pd.DataFrame, domain: _Window, place: dict[str, Any], colour: 
     moved = {"xOffset": alt.expr("datum.dx"), "yOffset": alt.expr("datum.dy")}
     base = alt.Chart(data)
     disc = base.mark_point(
-        filled=True, size=3.2 * RADIUS**2, opacity=1, stroke="white", strokeWidth=1, **moved
+        filled=True, size=3.2 * RADIUS**2, stroke="white", strokeWidth=1, **moved
     )
     ends = {"x2Offset": alt.expr("datum.dx"), "y2Offset": alt.expr("datum.dy")}
     leader = base.transform_filter("datum.dx != 0 || datum.dy != 0").mark_rule(**ends)
-    tooltip = [
-        alt.Tooltip("model:N", title="Model"),
-        alt.Tooltip("maker:N", title="Maker"),
-        alt.Tooltip("over_refusal_text:N", title="Over-refusal"),
-        alt.Tooltip("toxic_rejection_text:N", title="Toxic rejection"),
-    ]
+    tooltip = tooltips("model", "maker", "over_refusal_text", "toxic_rejection_text")
     return [
         leader.encode(**place, x2="over_refusal:Q", y2="toxic_rejection:Q", color=colour),
         disc.encode(**place, color=colour, tooltip=tooltip),

@@ -14,6 +14,7 @@ from or_eval.analysis.figures.drawing import (
     hollow,
     hollow_note,
     scales,
+    tooltips,
 )
 from or_eval.analysis.figures.model_names import generation, maker
 
@@ -94,17 +95,12 @@ def _panel(data: pd.DataFrame) -> Any:
     }
     means = data.groupby(["step", "measure"], as_index=False)["rate"].mean()
     base = alt.Chart(data)
-    tooltip = [
-        alt.Tooltip("model:N", title="Model"),
-        alt.Tooltip("measure:N", title="Rate"),
-        alt.Tooltip("interval:N", title="Share refused"),
-        alt.Tooltip("n:Q", title="Responses"),
-    ]
+    tooltip = tooltips("model", "measure", "interval")
     ends = {"y": alt.Y("lower:Q", scale=place["y"]["scale"]), "y2": "upper:Q"}
     return alt.layer(
         alt.Chart(means).mark_line(strokeWidth=1.2).encode(**place, color=colour),
         base.mark_rule(strokeWidth=1.4).encode(**place | ends, color=colour),
-        base.mark_point(filled=True, size=60, opacity=1).encode(
+        base.mark_point(filled=True, size=60).encode(
             **place,
             color=colour,
             shape=alt.Shape("measure:N", scale=shapes, title="Rate"),
