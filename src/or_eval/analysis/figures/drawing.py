@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -66,6 +67,7 @@ def altair() -> Any:
     return altair
 
 
+@cache
 def javascript_bundle() -> str:
     """Give the scripts that draw charts in a page: Vega, Vega-Lite and vega-embed."""
     altair()

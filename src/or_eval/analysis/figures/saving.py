@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.html_page import render_page
 from or_eval.analysis.tables import spreadsheet_safe
 
 Format: TypeAlias = Literal["html", "svg", "png", "pdf"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 
 _PIXELS_PER_INCH = 144
 
@@ -32,18 +31,27 @@ def save_figure(
     Returns:
         The paths of the files, the data's last.
     """
+    import vl_convert
+
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / f"{figure.name}.{ending}" for ending in (*formats, "csv")]
-    for path in written[:-1]:
-        if path.suffix == ".html":
-            path.write_text(_page(figure), encoding="utf-8")
-        else:
-            figure.chart.save(str(path), ppi=_PIXELS_PER_INCH)
+    chart = figure.chart.to_dict()
+    drawing = vl_convert.vegalite_to_svg(chart) if set(formats) != {"html"} else ""
+    for path, form in zip(written, formats, strict=False):
+        match form:
+            case "html":
+                path.write_text(_page(figure, chart), encoding="utf-8")
+            case "svg":
+                path.write_text(drawing, encoding="utf-8")
+            case "png":
+                path.write_bytes(vl_convert.svg_to_png(drawing, ppi=_PIXELS_PER_INCH))
+            case "pdf":
+                path.write_bytes(vl_convert.svg_to_pdf(drawing))
     spreadsheet_safe(figure.data).to_csv(written[-1], index=False, encoding="utf-8")
     return written
 
 
-def _page(figure: Figure) -> str:
+def _page(figure: Figure, chart: dict[str, Any]) -> str:
     template = files("or_eval") / "analysis" / "figures" / "template" / "figure.html"
-    charts = {figure.name: figure.chart.to_dict()}
-    return render_page(template.read_text("utf-8"), "", {"charts": charts}, figure=figure)
+    charts = {"charts": {figure.name: chart}}
+    return render_page(template.read_text("utf-8"), "", charts, figure=figure)
