@@ -80,6 +80,7 @@ def test_every_figure_and_table_is_filled_and_written(report: Path) -> None:
         assert {path.stem for path in (report / "tables").glob(f"*.{ending}")} == tables
     written = {path.relative_to(report).as_posix() for path in report.rglob("*.*")}
     assert set(summary_of(report)["files"]) == written
+    assert len(pd.read_parquet(report / "responses.parquet")) == 5 * 36
 
 
 def test_rates_in_summary_and_table_are_those_of_the_samples(report: Path) -> None:

@@ -13,6 +13,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput
 
 from or_eval.analysis.families import response_families
+from or_eval.analysis.progress import tracked
 from or_eval.analysis.responses import RECORD, VERDICT, Logs
 from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
 from or_eval.sources.tables import whole
@@ -43,7 +44,8 @@ def write_responses(logs: Logs, path: Path) -> None:
     parts = sensitive_parts(logs)
     families = response_families(logs.responses)
     writer = None
-    for location, rows in logs.responses.groupby("log", sort=False):
+    by_log = logs.responses.groupby("log", sort=False)
+    for location, rows in tracked(list(by_log), "Writing responses"):
         head, texts = heads[str(location)], dict(_texts(str(location)))
         frame = rows.assign(
             base_model=head.bare_model,

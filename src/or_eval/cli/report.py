@@ -71,8 +71,8 @@ def report(
     """Write a report on LOGS: a page, figures, tables and a summary.
 
     LOGS are Inspect logs or folders of them. The page, index.html, is one file that opens with no
-    network; beside it stand figures/ (HTML, SVG, PNG, CSV), tables/ (CSV, Markdown, LaTeX) and
-    summary.json.
+    network; beside it stand figures/ (HTML, SVG, PNG, CSV), tables/ (CSV, Markdown, LaTeX),
+    responses.parquet and summary.json.
 
     \b
     What these models do:

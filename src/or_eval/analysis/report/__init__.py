@@ -64,7 +64,7 @@ def write_report(
         read.notes.append(note)
     with working("Comparing models"):
         found = find(with_shown_names(read), truth)
-    return write_folder(model_report(found, scorer), Path(out))
+    return write_folder(model_report(found, scorer), Path(out), found.logs)
 
 
 def write_comparison(

@@ -18,6 +18,8 @@ from or_eval.analysis.progress import tracked
 from or_eval.analysis.report.contents import Report
 from or_eval.analysis.report.page import page
 from or_eval.analysis.report.table_files import write_tables
+from or_eval.analysis.response_table import write_responses
+from or_eval.analysis.responses import Logs
 from or_eval.analysis.tables import records
 
 _PAGE = "index.html"
@@ -67,12 +69,17 @@ def _problem(out: Path) -> str | None:
     )
 
 
-def write_folder(report: Report, out: Path) -> Path:
+def write_folder(report: Report, out: Path, logs: Logs | None = None) -> Path:
     """Write a report: ``index.html``, ``summary.json``, ``figures/`` and ``tables/``.
 
     All of it is written to a hidden folder beside `out` that takes its place at the end, so that
     a run that fails leaves what was there before, and of two at once the later one stands whole.
     An older report in `out` is replaced.
+
+    Args:
+        report: The report.
+        out: The folder.
+        logs: The logs whose responses are written beside it, as ``responses.parquet``.
 
     Returns:
         The path of ``index.html``.
@@ -87,7 +94,7 @@ def write_folder(report: Report, out: Path) -> Path:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as beside:
             new = Path(beside) / "new"
             new.mkdir()
-            _write(report, new)
+            _write(report, new, logs)
             _put(new, out, Path(beside))
     except OSError as problem:
         reason = problem.strerror or problem
@@ -95,8 +102,10 @@ def write_folder(report: Report, out: Path) -> Path:
     return out / _PAGE
 
 
-def _write(report: Report, folder: Path) -> None:
+def _write(report: Report, folder: Path, logs: Logs | None) -> None:
     """Write the files of a report, the page last."""
+    if logs is not None:
+        write_responses(logs, folder / "responses.parquet")
     for figure in tracked(report.figures, "Saving figures"):
         save_figure(figure, folder / "figures")
     settings = [] if report.settings is None else [report.settings]
