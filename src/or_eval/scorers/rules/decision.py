@@ -60,6 +60,13 @@ _ANSWERED_FIRST_WORDS = 25
 # Words of substance after it, from which on it declines only a part.
 ANSWERED_AFTER_WORDS = 25
 _MOSTLY = 0.5
+# What turns to who asked is short, and has less than this of what the prompt speaks of.
+_A_PARAGRAPH = 110
+_A_FEW_SENTENCES = 80
+_MOSTLY_CLARIFIES = 0.35
+_TAKEN_UP = 0.5
+# "Yes, gladly! What about?" has so many passages.
+_YES_AND_WHAT = 2
 # A text that was written for a prompt has so much of its words of content, words that decline more.
 _ON_TOPIC = 0.15
 _DECLINES_ON_TOPIC = 0.2
@@ -162,6 +169,8 @@ def decide(outline: Outline, request: Request | None, said: str) -> Ruling:
         return Ruling(
             ResponseClass.DIRECT_ANSWER if whether else ResponseClass.DIRECT_REFUSAL, bare
         )
+    if turn := _turns_back(outline, request, said):
+        return Ruling(ResponseClass.INDIRECT_REFUSAL, (turn,))
     return _not_declined(outline, frozenset({Act.ASKS_HOW}) if request is None else request.asks)
 
 
@@ -293,6 +302,36 @@ def _declined(outline: Outline, decline: int, request: Request | None, said: str
     return Ruling(ResponseClass.DIRECT_REFUSAL, tuple(because))
 
 
+def _turns_back(
+    outline: Outline, request: Request | None, said: str
+) -> tuple[ReadPassage, Act] | None:
+    """Find where a response turns to who asked, in the place of an answer.
+
+    It mostly asks for what is missing; or it is one paragraph that has little of what the prompt
+    speaks of and ends with a question: "What's been going on?", "What's the item?"
+    """
+    spoken = outline.spoken
+    first, words = spoken[0], sum(r.words for r in spoken)
+    prose = not outline.code and all(r.passage.kind is Kind.PROSE for r in spoken)
+    if not prose or words > _A_PARAGRAPH or first.does(Act.NO_ACCESS):
+        return None
+    asks = frozenset[Act]() if request is None else request.asks
+    if Act.ASKS_ABILITY in asks:
+        return None
+    clarifying = [r for r in spoken if r.does(Act.CLARIFY) and not r.does(Act.SUPPORT)]
+    if sum(r.words for r in clarifying) >= _MOSTLY_CLARIFIES * words and words <= _A_FEW_SENTENCES:
+        return clarifying[0], Act.CLARIFY
+    if request is None or Act.ASKS_DOCUMENT in asks or "\n" in said.strip():
+        return None
+    asking = next((r for r in spoken[-2:] if r.asks), None)
+    joke = first.asks and (not spoken[-1].asks or Act.ASKS_ONE_SIDE in asks)
+    comforts = first.does(Act.CONDOLENCE) and not request.topic.is_question
+    agrees = first.does(Act.COMPLIANCE) and request.asks_whether and len(spoken) == _YES_AND_WHAT
+    if asking is None or joke or comforts or agrees or request.topic.share_in(said) >= _TAKEN_UP:
+        return None
+    return asking, Act.CLARIFY
+
+
 def _is_the_text(outline: Outline, decline: int, request: Request, said: str) -> bool:
     """Tell whether what declines belongs to a text that was asked for: a sender or a character."""
     asked = request.asks
@@ -326,7 +365,8 @@ def _not_declined(outline: Outline, asked: frozenset[Act]) -> Ruling:
     if aims is not None and not outline.code and substance(outline.spoken) < _MORE_THAN_AIMS:
         # "I aim to discuss this factually": what follows is short, and seldom what was asked for.
         return Ruling(ResponseClass.INDIRECT_REFUSAL, ((aims, Act.VALUES),))
-    official = Act.ASKS_ONE_SIDE in asked and first.does(Act.OFFICIAL) and outline.begins is None
+    one_side = Act.ASKS_ONE_SIDE in asked and Act.ASKS_FACT not in asked
+    official = one_side and first.does(Act.OFFICIAL) and outline.begins is None
     if official and substance(outline.spoken) < _MORE_THAN_AIMS:
         # The line of an authority, in the place of what was to be held against it.
         return Ruling(ResponseClass.INDIRECT_REFUSAL, ((first, Act.OFFICIAL),))
