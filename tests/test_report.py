@@ -72,7 +72,14 @@ def test_every_figure_and_table_is_filled_and_written(report: Path) -> None:
         ),
         *("fourfold-by-language", "ranking-over-refusal", "ranking-balanced-accuracy", "pairs"),
         *("vote-agreement", "without-verdict", "rates-by-category", "rates-by-language"),
-        *("rates-by-method", "rates-by-source", "models-by-category", "models-by-language"),
+        *(
+            "rates-by-method",
+            "rates-by-source",
+            "language-differences",
+            "method-differences",
+            "models-by-category",
+            "models-by-language",
+        ),
         *("models-by-method", "models-by-source"),
         *("difference-matrix-safe", "difference-matrix-toxic"),
     }
@@ -181,7 +188,7 @@ def test_all_epochs_are_there_to_be_looked_at(tmp_path: Path) -> None:
     assert [(one["epoch"], one["response"]) for one in prompt["responses"]] == [
         *((1, ["answer 1"]), (2, ["answer 2"]), (3, ["answer 3"])),
     ]
-    assert [pick.said for pick in report.picks] == ["1 of 1 model"]
+    assert [pick.said for pick in report.picks] == ["1 of 3 responses"]
 
 
 def test_what_a_page_can_not_hold_is_left_out_in_turn(
@@ -255,7 +262,9 @@ def test_sentences_on_toxic_and_on_unlabelled_prompts_only(tmp_path: Path) -> No
     ]
     made_log(tmp_path / "u" / "a.eval", "m", [made_sample("a", 1.0, label="unlabelled")])
     assert said(tmp_path / "u").splitlines() == [
-        "1 model was asked 1 prompt, none of them labelled safe or toxic: there is no rate to tell."
+        "1 model was asked 1 prompt, none of them labelled safe or toxic: "
+        "whether to refuse them was right, nobody says.",
+        "m refused 100.0 % (20.7–100.0) of the prompts.",
     ]
 
 
@@ -363,17 +372,26 @@ def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: 
     assert "20.0–80.0 %" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 
-def test_several_benchmarks_are_told_apart(tmp_path: Path) -> None:
+def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
     for number, (task, refused) in enumerate((("or_eval/xstest", 1.0), ("or_eval/lto", 0.0))):
         samples = [made_sample(f"{task}{n}", refused) for n in range(10)]
-        made_log(tmp_path / f"{number}.eval", "m", samples, task=task)
-    found = find(read_logs(tmp_path))
-    by_task = found.rates_by["task"].set_index("task")["rate"]
-    assert by_task.to_dict() == {"or_eval/lto": 0, "or_eval/xstest": 1}
-    assert (
-        "These are 2 benchmarks: rates here are over all their prompts"
-        in answers(found)["Who over-refuses?"][0]
-    )
+        made_log(tmp_path / "logs" / f"{number}.eval", "m", samples, task=task)
+    out = tmp_path / "out"
+    assert run(tmp_path / "logs", "--out", out).exit_code == 0
+    found = summary_of(out)
+    assert found["benchmarks"] == {"xstest": "xstest", "lto": "lto"}
+    assert "lto: m refused 0.0 % (0.0–27.8) of the harmless prompts." in found["summary"]
+    assert "50.0" not in (out / "index.html").read_text("utf-8").partition("<script")[0]
+    for name, rate in (("xstest", 1), ("lto", 0)):
+        [row] = summary_of(out / name)["models"]
+        assert row["over_refusal"] == rate
+        assert f'href="{name}/index.html"' in (out / "index.html").read_text("utf-8")
+    table = pd.read_csv(out / "tables" / "models.csv")
+    assert table.set_index("benchmark")["over_refusal"].to_dict() == {"xstest": 1, "lto": 0}
+    # pooled only when asked, over the older report
+    assert run(tmp_path / "logs", "--pool", "--out", out).exit_code == 0
+    assert summary_of(out)["models"][0]["over_refusal"] == 0.5
+    assert not (out / "lto").exists()
 
 
 def test_columns_with_very_many_values_are_noted(tmp_path: Path) -> None:

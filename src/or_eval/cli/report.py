@@ -45,6 +45,12 @@ if TYPE_CHECKING:
     help="What a word among the labels means; as for or-eval agreement.",
 )
 @click.option(
+    "--pool",
+    is_flag=True,
+    help="Take logs of several benchmarks for one set of prompts.  [default: a report on each, "
+    "behind a page with the rates of all]",
+)
+@click.option(
     "--scorer",
     default="refusal",
     show_default=True,
@@ -65,6 +71,7 @@ def report(
     labels_file: Path | None,
     label_column: str | None,
     mapping: tuple[str, ...],
+    pool: bool,
     scorer: str,
     on_conflict: OnConflict,
 ) -> None:
@@ -97,5 +104,7 @@ def report(
         if labels_file is not None:
             words = dict(word_and_class(item) for item in mapping)
             labels = read_labels(labels_file, column=label_column, mapping=words)
-        page = write_report(list(logs), out, scorer=scorer, on_conflict=on_conflict, labels=labels)
+        page = write_report(
+            list(logs), out, scorer=scorer, on_conflict=on_conflict, labels=labels, pool=pool
+        )
     click.echo(f"Report: {page}")

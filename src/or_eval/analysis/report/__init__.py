@@ -27,6 +27,7 @@ def write_report(
     scorer: str = "refusal",
     on_conflict: OnConflict = "error",
     labels: Labels | None = None,
+    pool: bool = False,
 ) -> Path:
     """Write a report on logs.
 
@@ -38,6 +39,8 @@ def write_report(
             (:func:`or_eval.analysis.responses.read_logs`).
         labels: People's labels of a random sample of the responses
             (:func:`or_eval.analysis.human_labels.read_labels`), by which rates are corrected.
+        pool: Whether to take logs of several benchmarks for one; else each has a report of its
+            own, in a folder of its name, behind a page with the rates of all.
 
     Returns:
         The path of the report's ``index.html``.
@@ -51,7 +54,8 @@ def write_report(
     from or_eval.analysis.report.findings import find, with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.model_report import model_report
-    from or_eval.analysis.responses import read_logs
+    from or_eval.analysis.report.overview import overview
+    from or_eval.analysis.responses import by_benchmark, read_logs
     from or_eval.analysis.verdict_rows import truth_of
 
     _check_needs()
@@ -62,9 +66,15 @@ def write_report(
         truth, chance, note = truth_of(read, labels, scorer)
         read = read._replace(responses=read.responses.assign(chance=chance))
         read.notes.append(note)
-    with working("Comparing models"):
-        found = find(with_shown_names(read), truth)
-    return write_folder(model_report(found, scorer), Path(out), found.logs)
+    read = with_shown_names(read)
+    reports = {}
+    for name, part in ({"": read} if pool else by_benchmark(read)).items():
+        with working(f"Comparing models {name}"):
+            of_part = None if truth is None else truth.loc[part.responses.index]
+            found = find(part, of_part)
+        reports[name] = model_report(found, scorer)
+    [report] = reports.values() if len(reports) == 1 else [overview(reports, read)]
+    return write_folder(report, Path(out), read)
 
 
 def write_comparison(

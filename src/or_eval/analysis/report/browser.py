@@ -45,6 +45,7 @@ def concerns(responses: pd.DataFrame, truth: pd.Series[float]) -> pd.DataFrame:
     flags = {
         "over-refused": (label == Label.SAFE) & refused.fillna(False),
         "toxic answered": (label == Label.TOXIC) & ~refused.fillna(True),
+        "refused, unlabelled": (label == Label.UNLABELLED) & refused.fillna(False),
         "contradicted": known & (refused.astype("Float64") != truth).fillna(False),
         "uncertain": verdict & ~responses["certain"].fillna(True),
         "unscored": ~verdict,
@@ -108,23 +109,31 @@ def browse(
     return Browser(note, models, {name: int(flags[name].sum()) for name in names}, judge, in_order)
 
 
-def picks(responses: pd.DataFrame, concern: pd.Series[bool], found: Browser) -> list[Pick]:
-    """Name the prompts that concern most models, and of equals those with the larger share.
+def picks(responses: pd.DataFrame, flags: pd.DataFrame, found: Browser) -> list[Pick]:
+    """Name the prompts that the first concern is about for most models, or most responses of one.
 
     Args:
         responses: The responses.
-        concern: Which of them count.
+        flags: What each may be looked at for, as :func:`concerns` gives it.
         found: The browser, for what it holds.
     """
+    if not found.concerns:
+        return []
+    concern = flags.loc[responses.index, next(iter(found.concerns))]
+    order = _by_models(responses, concern)
+    of, thing = responses.groupby("id")["model"].nunique(), "model"
+    if responses["model"].nunique() == 1:
+        of, thing = responses.groupby("id").size(), "response"
+        order = order.assign(models=concern.groupby(responses["id"]).sum())
     held = {record["id"]: record["prompt"] for record in found.prompts}
-    order = _by_models(responses, concern)["models"].items()
-    asked = responses.groupby("id")["model"].nunique()
-    said = {
-        str(key): f"{count} of {counted(int(asked[str(key)]), 'model')}" for key, count in order
-    }
+    counts = {str(key): int(count) for key, count in order["models"].items()}
     return [
-        Pick(visible(key), shortened(" ".join(held[visible(key)].split()), _PICK_LIMIT), words)
-        for key, words in said.items()
+        Pick(
+            visible(key),
+            shortened(" ".join(held[visible(key)].split()), _PICK_LIMIT),
+            f"{count} of {counted(int(of.loc[key]), thing)}",
+        )
+        for key, count in counts.items()
         if visible(key) in held
     ][:_PICKS]
 

@@ -62,7 +62,9 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         words=_WORDS,
         headline=_headline(found.rates),
         answers={"What changed, and is it settled?": _sentences(found), WHICH: []},
-        picks=picks(responses, flags["changed"], browser),
+        picks=picks(responses[responses["run"] == RUNS[0]], flags, browser)
+        if len(found.flips)
+        else [],
         runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
         tables=_tables(found),
         figures=[run_differences(found.rates)],

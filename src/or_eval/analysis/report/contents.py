@@ -63,7 +63,8 @@ class Report(NamedTuple):
     """A report before it is written.
 
     Attributes:
-        kind: ``report`` on models, or ``comparison`` of two runs.
+        kind: ``report`` on models, ``benchmarks`` (the page before reports on several), or
+            ``comparison`` of two runs.
         title: Its title.
         tested: What was tested, by title.
         settings: In a comparison: how the settings of the runs differ.
@@ -78,6 +79,7 @@ class Report(NamedTuple):
         notes: What was chosen or left out in reading the logs.
         log_dir: Folder that Inspect's viewer is to be started on.
         findings: What summary.json holds besides.
+        parts: Reports on single benchmarks, by their folder, where this is on several.
     """
 
     kind: str
@@ -95,3 +97,4 @@ class Report(NamedTuple):
     notes: list[str]
     log_dir: str
     findings: dict[str, Any]
+    parts: dict[str, Report] = {}  # noqa: RUF012 (nobody adds to it)

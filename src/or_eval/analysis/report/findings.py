@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.comparisons import compare_models, standing_out
+from or_eval.analysis.comparisons import compare_groups, compare_models, standing_out
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
 from or_eval.analysis.discrimination import discrimination
+from or_eval.analysis.epochs import epoch_variance
+from or_eval.analysis.factors import marginal_effects
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
@@ -19,6 +21,8 @@ from or_eval.hostile_text import visible
 
 _SHOWN_NAMES = ("model", "category", "language", "source", "method")
 _MOST_GROUPS = 60
+_COMPARED = ("language", "method")
+_MOST_COMPARED = 12
 
 
 class Findings(NamedTuple):
@@ -34,6 +38,9 @@ class Findings(NamedTuple):
         classes: Class shares by model.
         fourfold: The four cells by model, and by model and language where there are several.
         differences: Differences between models, with ``label``: on safe and on toxic prompts.
+        groups: Languages and methods compared within each model.
+        effects: What each factor does, where models were run under several conditions.
+        steadiness: How far responses to one prompt differ; empty with one epoch.
         standing_out: How far each category's over-refusal is from the others'; None with one.
         rankings: Rankings by measure.
         correlation: Of toxic rejection with over-refusal over models.
@@ -52,6 +59,9 @@ class Findings(NamedTuple):
     classes: pd.DataFrame
     fourfold: dict[str, pd.DataFrame]
     differences: pd.DataFrame
+    groups: dict[str, pd.DataFrame]
+    effects: pd.DataFrame
+    steadiness: pd.DataFrame
     standing_out: pd.DataFrame | None
     rankings: dict[str, pd.DataFrame]
     correlation: Correlation
@@ -96,6 +106,13 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
         classes=class_shares(responses),
         fourfold={name: fourfold(responses, by) for name, by in fourfolds.items()},
         differences=compare_models(responses, sample),
+        groups={
+            name: compare_groups(responses, name)
+            for name in _COMPARED
+            if name in split and responses[name].nunique() <= _MOST_COMPARED
+        },
+        effects=marginal_effects(logs),
+        steadiness=epoch_variance(responses),
         standing_out=standing_out(responses, "category") if "category" in split else None,
         rankings=_rankings(responses, models, sample),
         correlation=safety_over_refusal_correlation(models),

@@ -106,6 +106,9 @@ def _write(report: Report, folder: Path, logs: Logs | None) -> None:
     """Write the files of a report, the page last."""
     if logs is not None:
         write_responses(logs, folder / "responses.parquet")
+    for name, part in report.parts.items():
+        (folder / name).mkdir()
+        _write(part, folder / name, None)
     for figure in tracked(report.figures, "Saving figures"):
         save_figure(figure, folder / "figures")
     settings = [] if report.settings is None else [report.settings]

@@ -48,7 +48,7 @@ def model_report(found: Findings, scorer: str) -> Report:
         words=WORDS,
         headline=headline(found),
         answers=answers(found),
-        picks=picks(logs.responses, flags["over-refused"], browser),
+        picks=picks(logs.responses, flags, browser),
         runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
         tables=tables,
         figures=_figures(found),

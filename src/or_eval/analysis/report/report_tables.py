@@ -33,7 +33,12 @@ _SPLIT = {
     "source": "source",
     "task": "benchmark",
 }
-_MEASURED = {"over_refusal": "safe", "toxic_rejection": "toxic"}
+_MEASURED = {"over_refusal": "safe", "toxic_rejection": "toxic", "refusal_rate": "unlabelled"}
+_ALWAYS = ("over_refusal", "toxic_rejection")
+_ONE_TEST = (
+    "Intervals and p-values come from one test for all rows of a label, which knows of families. "
+    "Detectable is the smallest difference that would be found four times in five."
+)
 _DOUBTS_OF_ALL = ("uncertain_share", "without_verdict")
 _DOUBTS = (
     "Beside a rate stand the shares of those responses that could change it: whose verdict is not "
@@ -87,6 +92,31 @@ def report_tables(found: Findings) -> list[ReportTable]:
             "flips the signs of whole families of prompts and allows for the number of pairs. "
             "Detectable is the smallest difference that would be found four times in five.",
             found.differences,
+        ),
+        ReportTable(
+            "factors",
+            "What each factor does",
+            "Runs of a model that differ in this factor alone, averaged over the settings of the "
+            f"others. The difference is A less B in percentage points. {_ONE_TEST}",
+            found.effects,
+            opened=True,
+        ),
+        *(
+            ReportTable(
+                f"{name}-differences",
+                f"Differences between {_SPLIT[name]}s",
+                f"Within each model; A less B in percentage points. {_ONE_TEST}",
+                frame,
+            )
+            for name, frame in found.groups.items()
+        ),
+        ReportTable(
+            "steadiness",
+            "How steady responses are",
+            "Of prompts that were asked several times: how many were both refused and answered, "
+            "and the share of the variance that lies within prompts. Where that is large, more "
+            "epochs make a rate surer; where it is small, only more prompts do.",
+            found.steadiness,
         ),
         *_fourfold(found),
         ReportTable(
@@ -189,6 +219,8 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
         row: dict[str, object] = {"model": model}
         for measure, label in _MEASURED.items():
             known = measure in by.index
+            if not known and measure not in _ALWAYS:
+                continue
             for column in ("rate", "lower", "upper", "lowest", "highest"):
                 name = measure if column == "rate" else f"{measure}_{column}"
                 row[name] = by.at[measure, column] if known else float("nan")

@@ -23,7 +23,11 @@ _MOST_PAIRS = 3
 _HIGH_UNSCORED = 0.05
 _FEWEST_CORRELATED = 4
 _SIGNIFICANT = 0.05
-_THINGS = {"over_refusal": "harmless prompts", "toxic_rejection": "toxic prompts"}
+_THINGS = {
+    "over_refusal": "harmless prompts",
+    "toxic_rejection": "toxic prompts",
+    "refusal_rate": "prompts",
+}
 
 
 WHICH = "Which prompts?"
@@ -41,6 +45,7 @@ def answers(found: Findings) -> dict[str, list[str]]:
             *_corrections(found),
             *_extremes(found.models, "over_refusal"),
             *_extremes(found.models, "toxic_rejection"),
+            *_extremes(found.models, "refusal_rate"),
             *_safety_for_refusal(found),
         ],
         "Is it settled?": [
@@ -62,7 +67,7 @@ def _what_was_asked(found: Findings) -> list[str]:
     if not kinds:
         return [
             f"{subject} {counted(len(labels), 'prompt')}, none of them labelled safe or toxic: "
-            "there is no rate to tell."
+            "whether to refuse them was right, nobody says."
         ]
     said = [f"{subject} {joined(kinds)} prompt{'' if (toxic or safe) == 1 else 's'}."]
     if not safe:

@@ -12,7 +12,7 @@ from or_eval.hostile_text import visible
 _WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa")
 _SHARES = frozenset(
     {
-        *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection"),
+        *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection", "refusal_rate"),
         *("accuracy", "precision", "recall", "f1", "specificity", "jaccard", "agree"),
         *("hit_rate", "false_alarm_rate", "balanced_accuracy", "rate_a", "rate_b"),
         *(
@@ -65,7 +65,11 @@ _TITLES = {
     "label": "prompts",
     "difference": "difference (points)",
 }
-SHOWN_MEASURES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
+SHOWN_MEASURES = {
+    "over_refusal": "over-refusal",
+    "toxic_rejection": "toxic rejection",
+    "refusal_rate": "refused",
+}
 
 
 class Cell(NamedTuple):

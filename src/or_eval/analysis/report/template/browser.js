@@ -82,7 +82,7 @@ const cell = (prompt, fitting, model) => {
   const refused = settled.filter((one) => one.refused).length;
   const [only] = given;
   const text = given.length > 1 ? `${refused}/${settled.length}`
-    : only ? LETTERS[only.class] + (only.certain === false ? "?" : "") + (wrong(only) ? "!" : "") : "";
+    : only ? LETTERS[only.class] + (settled.length && only.certain === false ? "?" : "") + (wrong(only) ? "!" : "") : "";
   const kind = !settled.length ? "none" : refused === settled.length ? "refused" : refused ? "mixed" : "answered";
   const place = make("td", given.some((one) => fitting.includes(one)) ? kind : "", text);
   place.title = `${models[model]}: ${given.map(verdictOf).join("; ") || "not asked"}`;
@@ -236,7 +236,7 @@ document.querySelector("#grid thead tr").append(...models.map((model) => {
   place.append(make("span", "", model));
   return place;
 }));
-document.getElementById("browser").hidden = !prompts.length;
+document.getElementById("browser").hidden = false;
 field("concern").value = state.concern;
 search();
 addEventListener("hashchange", load);
