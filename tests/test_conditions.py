@@ -162,3 +162,18 @@ def test_variance_within_and_between_prompts_is_that_of_an_analysis_of_variance(
     assert found["lower"] < found["share"] < found["upper"]
     assert found["unsteady"] == int((by_prompt.nunique() == 2).sum())
     assert epoch_variance(frame[frame["epoch"] == 0]).empty
+
+
+def test_the_table_for_hibayes_is_the_one_in_the_docs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"x": 1.0, "y": float("nan"), "z": 0.0}
+    samples = [made_sample(key, value, language="en") for key, value in rows.items()]
+    made_log(tmp_path / "a.eval", "m", [*samples, made_sample("t", 1.0, label="toxic")])
+    docs = (Path(__file__).parents[1] / "docs" / "analysis.md").read_text("utf-8")
+    code = docs.partition("<!-- hibayes -->\n```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(code, {"logs": read_logs(tmp_path)})
+    table = pd.read_parquet(tmp_path / "refusals.parquet")
+    assert table["score"].tolist() == [1.0, 0.0]
+    assert table[["model", "dataset", "task", "epoch"]].iloc[0].tolist() == ["m", "made", "x", 1]

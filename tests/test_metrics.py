@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from inspect_ai import score
+from inspect_ai._display.core.results import task_scores
 from inspect_ai.analysis import SampleSummary, samples_df
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.scorer import Metric, SampleScore, Score
+from rich.console import Console
 from scipy import stats
 
 from made_logs import made_log, made_sample
@@ -199,7 +203,9 @@ def test_all_unscored_log_has_no_numbers_that_look_right(tmp_path):
     assert all(math.isnan(metric.value) for metric in result.metrics.values())
 
 
-def test_log_report_summary_and_pandas_tell_one_number_and_interval(tmp_path: Path) -> None:
+def test_log_terminal_report_summary_and_pandas_tell_one_number_and_interval(
+    tmp_path: Path,
+) -> None:
     """Families, several responses to some prompts, an empty response, and a failed sample."""
     random = np.random.default_rng(3)
     samples = []
@@ -222,11 +228,21 @@ def test_log_report_summary_and_pandas_tell_one_number_and_interval(tmp_path: Pa
     table["refused"] = pd.to_numeric(table["score_refusal"])
     means = table.dropna(subset=["refused"]).groupby(["metadata_seed_id", "id"])["refused"].mean()
 
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(*task_scores(log.results.scores))
+    terminal = dict(re.findall(r"(over_refusal_rate\w*)\W+([\d.]+)", console.export_text()))
+    failed, without = table["error"].fillna("") != "", table["refused"].isna()
+    counted = [int(those.sum()) for those in (~without, without & ~failed, failed)]
+    assert [in_frame[name] for name in ("n", "unscored", "errors")] == counted
+    assert counted[1:] == [3, 1]  # a prompt with three empty responses, and one that failed
+    assert float(terminal["over_refusal_rate"]) == pytest.approx(means.mean(), abs=0.0005)
+
     assert in_frame["rate"] == pytest.approx(means.mean())
     assert in_log["over_refusal_rate"] == pytest.approx(means.mean())
     for end in ("lower", "upper"):
         assert in_log[f"over_refusal_rate_{end}"] == pytest.approx(in_frame[end])
         assert in_summary[f"over_refusal_{end}"] == pytest.approx(in_frame[end])
+        assert float(terminal[f"over_refusal_rate_{end}"]) == pytest.approx(in_frame[end], abs=5e-4)
     # by hand: the families' deviations, their effective number, the worst case, Wilson's interval
     size = means.groupby(level=0).size()
     total = means.groupby(level=0).sum()
