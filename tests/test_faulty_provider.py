@@ -24,7 +24,7 @@ RETRY_AFTER = 2
 FIRST_REPLIES = {
     "rate limited": Reply("slow down", status=429, headers={"Retry-After": str(RETRY_AFTER)}),
     "failing once": Reply("out of order", status=500),
-    "late once": Reply(ANSWER, delay=4),
+    "late once": Reply(ANSWER, delay=60),
     "dropped once": Reply(hang_up=True),
 }
 EVERY_REPLY = {
@@ -68,7 +68,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Script
     with ScriptedServer(respond) as server:
         printed = run_inspect(
             *("eval", "or_eval/prompts", "-T", "data=prompts.jsonl", "--model", MODEL),
-            *("--max-retries", 1, "--attempt-timeout", 3, "-M", "max_retries=0"),
+            *("--max-retries", 1, "--attempt-timeout", 10, "-M", "max_retries=0"),
             *("--log-dir", "logs", "--log-level", "http"),
             cwd=folder,
             env=loopback(server),

@@ -27,6 +27,7 @@ from or_eval.dataset_builders.engine.readiness import check_ready
 from or_eval.dataset_builders.engine.run import Build, Selection
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+from or_eval.sources import DataError
 from servers import API_KEY, Reply, Request, ScriptedServer
 
 pytestmark = pytest.mark.usefixtures("extra_stages")
@@ -232,7 +233,7 @@ def test_a_second_build_in_the_folder_is_told_who_is_there(builder: Builder) -> 
     with (
         locked(builder.out),
         pytest.raises(
-            BuildError, match=rf"another process builds or pushes here \(process {os.getpid()} on"
+            DataError, match=rf"another process builds or pushes here \(process {os.getpid()} on"
         ),
     ):
         builder.build().run()

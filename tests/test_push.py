@@ -24,6 +24,7 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 from or_eval.dataset_builders.publishing.push import check_name
 from or_eval.dataset_builders.publishing.push_checks import problems
+from or_eval.sources import DataError
 from published import SAFE, SUBSETS, TOXIC, publish, row
 from servers import ScriptedServer
 
@@ -564,7 +565,7 @@ def test_a_build_and_a_push_wait_for_each_other(hub, run, tmp_path):
 
     def try_to_build(request: str) -> None:
         with (
-            pytest.raises(BuildError, match="another process builds or pushes here"),
+            pytest.raises(DataError, match="another process builds or pushes here"),
             locked(tmp_path),
         ):
             pass

@@ -23,6 +23,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
+from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.schema import prompt_id
 from or_eval.scorers.provider import read_output
 from or_eval.sources import DataError
@@ -414,17 +415,28 @@ def test_a_second_run_into_the_same_folder_never_doubles_a_model(tmp_path: Path)
     file = write_jsonl(tmp_path / "r.jsonl", [OK])
     logs = tmp_path / "logs"
     run_replay(file, "--log-dir", logs, "--no-score")
-    [first] = logs.iterdir()
+    [first] = logs.glob("*.eval")
     result = try_replay(file, "--log-dir", logs, "--no-score")
     assert isinstance(result.exception, DataError)
     assert "already has logs of m" in str(result.exception)
-    assert list(logs.iterdir()) == [first]
+    assert list(logs.glob("*.eval")) == [first]
     run_replay(file, "--log-dir", logs, "--no-score", "--overwrite")
-    [second] = logs.iterdir()
+    [second] = logs.glob("*.eval")
     assert second != first
     other = write_jsonl(tmp_path / "other.jsonl", [{**OK, "model": "n"}])
     run_replay(other, "--log-dir", logs, "--no-score")
     assert set(logs_of(logs)) == {"m", "n"}
+
+
+def test_two_runs_at_once_write_no_model_twice(tmp_path: Path) -> None:
+    file, logs = write_jsonl(tmp_path / "r.jsonl", [OK]), tmp_path / "logs"
+    logs.mkdir()
+    with locked(logs, "replays"):
+        result = try_replay(file, "--log-dir", logs, "--no-score")
+    assert str(result.exception).startswith(f"{logs}: another process replays here (process ")
+    assert not list(logs.glob("*.eval"))
+    run_replay(file, "--log-dir", logs, "--no-score")
+    assert set(logs_of(logs)) == {"m"}
 
 
 def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from zipfile import BadZipFile
 
@@ -95,18 +96,19 @@ def replay(
     if source is not None and prompts is None:
         raise DataError("--source: says how to read --prompts, which isn't given")
     models = _models(load_responses(file, **named), model)
-    earlier = _earlier_logs(log_dir, models)
-    if earlier and not overwrite:
-        raise DataError(
-            f"{log_dir}: already has logs of {', '.join(sorted(earlier))}, whose responses would "
-            "count twice; give another --log-dir, or --overwrite"
-        )
-    written = []
-    for name in models:
-        log = _run(file, name, prompts, source, label, named, log_dir, score)
-        written.append(_written(name, log))
-        for location in earlier.get(name, []):
-            _remove(location)
+    with _alone_in(log_dir):
+        earlier = _earlier_logs(log_dir, models)
+        if earlier and not overwrite:
+            raise DataError(
+                f"{log_dir}: already has logs of {', '.join(sorted(earlier))}, whose responses "
+                "would count twice; give another --log-dir, or --overwrite"
+            )
+        written = []
+        for name in models:
+            log = _run(file, name, prompts, source, label, named, log_dir, score)
+            written.append(_written(name, log))
+            for location in earlier.get(name, []):
+                _remove(location)
     _print(written)
 
 
@@ -130,6 +132,27 @@ def _models(responses: ResponseFile, model: str | None) -> list[str]:
     if problem is not None:
         raise DataError(f"--model: {shown(model)} {problem}")
     return responses.models or [str(model)]
+
+
+@contextmanager
+def _alone_in(log_dir: str) -> Iterator[None]:
+    """Keep other runs out of a folder of this machine: two at once would write a model twice.
+
+    Raises:
+        DataError: The folder is none, or another run is at work there.
+    """
+    from or_eval.dataset_builders.engine.folder_lock import locked
+    from or_eval.sources import DataError
+
+    if "://" in log_dir:
+        yield
+        return
+    try:
+        Path(log_dir).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{log_dir}: is no folder for logs ({error.strerror or error})") from None
+    with locked(Path(log_dir), "replays"):
+        yield
 
 
 def _earlier_logs(log_dir: str, models: list[str]) -> dict[str, list[str]]:

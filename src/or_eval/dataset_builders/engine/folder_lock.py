@@ -1,4 +1,4 @@
-"""One build or push in a folder at a time."""
+"""One build, push or replay in a folder at a time."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from or_eval.dataset_builders.errors import BuildError
+from or_eval.sources.errors import DataError
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a build's folder; the system lets go of it when the process ends.
+def locked(folder: Path, at_work: str = "builds or pushes") -> Iterator[None]:
+    """Hold a folder; the system lets go of it when the process ends.
+
+    Args:
+        folder: The folder.
+        at_work: What is done there, for whom it keeps out.
 
     Raises:
-        BuildError: Another process holds it; the message says which.
+        DataError: Another process holds it; the message says which.
     """
     lock, holder = FileLock(folder / ".lock"), folder / ".lock-holder"
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise BuildError(
-            f"{folder}: another process builds or pushes here ({_holder(holder)}); wait for it"
+        raise DataError(
+            f"{folder}: another process {at_work} here ({_holder(holder)}); wait for it"
         ) from None
     try:
         holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", "utf-8")
