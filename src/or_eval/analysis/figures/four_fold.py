@@ -22,7 +22,7 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
     Returns:
         The figure; None where there is no response with a verdict.
     """
-    known = rates[rates["n"] > 0]
+    known = rates[(rates["n"] > 0) & rates["measure"].isin(list(_ROWS))]
     if known.empty:
         return None
     several = known["language"].nunique() > 1

@@ -35,7 +35,7 @@ def generation_trends(rates: pd.DataFrame) -> Figure | None:
     Returns:
         The figure; None where there is no line with models of two generations.
     """
-    known = rates.dropna(subset=["rate"]).reset_index(drop=True)
+    known = rates[rates["rate"].notna() & rates["measure"].isin(list(_MEASURES))]
     told = known["model"].map(generation)
     known, told = known[told.notna()], told.dropna()
     known = known.assign(
