@@ -636,6 +636,9 @@ def test_class_stack_draws_safe_and_toxic() -> None:
     assert figure is not None
     same(figure.data, share_rows(["m"]), ["label", "response_class"])
     assert class_stack(share_rows(["m"]).assign(total=0), rate_rows(["m"])) is None
+    unlabelled = class_stack(share_rows(["m"]).assign(label="unlabelled"), rate_rows(["m"]))
+    [panel] = spec(unlabelled)["concat"]
+    assert panel["title"] == "Prompts without a label"
 
 
 def test_nothing_to_draw_is_no_figure() -> None:

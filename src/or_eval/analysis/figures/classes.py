@@ -25,13 +25,17 @@ _COLOURS = {
     ResponseClass.PARTIAL_REFUSAL: "#b07a45",
     ResponseClass.DIRECT_ANSWER: "#74899b",
 }
-_TITLES = {"safe": "Safe prompts", "toxic": "Toxic prompts"}
-_LABELS = {"over_refusal": "safe", "toxic_rejection": "toxic"}
+_TITLES = {
+    "safe": "Safe prompts",
+    "toxic": "Toxic prompts",
+    "unlabelled": "Prompts without a label",
+}
+_LABELS = {"over_refusal": "safe", "toxic_rejection": "toxic", "refusal_rate": "unlabelled"}
 _LEAST = 300
 
 
 def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
-    """Draw how each model responded, to safe and to toxic prompts.
+    """Draw how each model responded, to prompts of each label.
 
     Args:
         shares: Class shares by model (:func:`or_eval.analysis.rates.class_shares`).
