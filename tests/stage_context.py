@@ -21,6 +21,7 @@ from or_eval.dataset_builders.engine.ports import (
     Used,
 )
 from or_eval.dataset_builders.engine.rounds import Short
+from or_eval.dataset_builders.engine.workers import here
 from or_eval.schema import PromptRecord
 
 
@@ -84,6 +85,7 @@ def stage_context(
             "short": (),
             "ask": partial(asker.ask, "test"),
             "test": asker.test,
+            "map": here,
             **changes,
         }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -79,6 +79,13 @@ _INTERRUPTED = 130
 @click.option("--max-connections", type=click.IntRange(min=1), help="Calls at once to a model.")
 @click.option("--max-retries", type=click.IntRange(min=0), help="Retries of a call.")
 @click.option("--timeout", type=click.IntRange(min=1), help="Seconds until a call is given up.")
+@click.option(
+    "--engine",
+    type=click.Choice(["here", "ray"]),
+    default="here",
+    help="Where stages work that ask no model: in this process, or on Ray's workers (of the "
+    "cluster that RAY_ADDRESS names, or else on this machine's processors).",
+)
 @click.option("--display", type=click.Choice(["full", "rich", "plain", "log", "none"]))
 @click.option("--list", "listed", is_flag=True, help="List the recipes and stages there are.")
 @click.option("--show", metavar="RECIPE", help="Print a recipe, as a start for one's own.")
@@ -101,6 +108,7 @@ def build(
     listed: bool,
     show: str | None,
     display: str | None,
+    engine: Literal["here", "ray"],
     **settings: int | None,
 ) -> None:
     """Build the data set that RECIPE describes: a bundled recipe's name, or a YAML file.
@@ -154,7 +162,7 @@ def build(
         prices=read_prices(model_cost_config) if model_cost_config else {},
         max_cost=max_cost,
     )
-    job = Build(loaded, out or Path(loaded.name), asking, limit, say=click.echo)
+    job = Build(loaded, out or Path(loaded.name), asking, limit, engine, say=click.echo)
     if dry_run:
         job.check_folder()
         print_plan(planned(job))
@@ -162,7 +170,7 @@ def build(
         return
     if preview is not None:
         job.check_folder()
-        job = Build(loaded, job.out / PREVIEW, asking, preview, say=click.echo)
+        job = Build(loaded, job.out / PREVIEW, asking, preview, engine, say=click.echo)
     check_ready(job)
     with written_to_nobody_too():
         try:

@@ -14,6 +14,7 @@ from or_eval.dataset_builders.engine.conversations import Question, Talk
 from or_eval.dataset_builders.engine.models import Binding, BoundModel, Sense, digest_of
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.workers import Map
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 from or_eval.sources import catalogue
@@ -246,6 +247,7 @@ class StageContext:
         short: For a stage that gives more on demand, what was short after it, round by round.
         ask: Has questions answered.
         test: Tests a model.
+        map: Calls a function with parts of the rows, on whatever workers the build has.
     """
 
     taxonomy: str
@@ -264,6 +266,7 @@ class StageContext:
     short: Sequence[Sequence[Short]]
     ask: Ask
     test: TestModel
+    map: Map
 
     @property
     def source(self) -> str:

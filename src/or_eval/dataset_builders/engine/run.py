@@ -31,6 +31,7 @@ from or_eval.dataset_builders.engine.stored import (
     store,
     stored_stage,
 )
+from or_eval.dataset_builders.engine.workers import Engine, workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.stages import stage
@@ -65,6 +66,7 @@ class Build:
         out: Folder of the build.
         asking: The user's models, and how to call them.
         limit: Most seeds to start from.
+        engine: Where the row logic runs of stages that ask no model; it changes no result.
         say: Takes a line for the person who watches.
         done: The stages that are done and up to date, by name.
         rounds: What was short before each further round, by the first stage of a repeated part.
@@ -74,6 +76,7 @@ class Build:
     out: Path
     asking: Asking
     limit: int | None = None
+    engine: Engine = "here"
     say: Callable[[str], None] = print
     done: dict[str, StoredStage] = field(default_factory=dict)
     rounds: dict[str, list[list[Short]]] = field(default_factory=dict)
@@ -161,6 +164,7 @@ class Build:
             spent=(),
             ask=lambda items: iter(()),
             test=lambda rows, model, mark, task, verdicts: [],
+            map=workers(self.engine),
         )
 
     def _check(self, wanted: Selection) -> None:

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.near_duplicates import Vectors
 
@@ -36,7 +38,7 @@ def check_needs() -> None:
         raise BuildError(f"needs {' and '.join(missing)}: pip install 'or-eval[embed]'")
 
 
-def embed(texts: Sequence[str], model: str, kept: Path) -> Vectors:
+def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> Vectors:
     """Give the embeddings of texts.
 
     A text that is longer than the model reads is embedded in parts of equal length; the parts'
@@ -47,6 +49,7 @@ def embed(texts: Sequence[str], model: str, kept: Path) -> Vectors:
         texts: The texts; at least one.
         model: Name on the Hub, or the path of a folder.
         kept: Folder where embeddings are kept.
+        workers: Where they are computed.
 
     Returns:
         A row of length 1 for each text (of zeros where the model sees nothing in a text).
@@ -55,24 +58,27 @@ def embed(texts: Sequence[str], model: str, kept: Path) -> Vectors:
         BuildError: The model can't be had, or gives no numbers.
     """
     origin = _origin(model)
-    encoder: SentenceTransformer | None = None
-    chunks = []
-    for start in range(0, len(texts), _CHUNK):
-        chunk = texts[start : start + _CHUNK]
-        path = kept / f"{_key(origin, chunk)}.npy"
-        vectors = _read(path, len(chunk))
-        if vectors is None:
-            encoder = encoder or _load(model)
-            vectors = _encode(chunk, encoder)
-            if not np.isfinite(vectors).all():
-                raise BuildError(f"model {model}: gives embeddings that are no numbers")
-            _write(vectors, path)
-        chunks.append(vectors)
-    return np.concatenate(chunks)
+    chunks = [texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK)]
+    paths = [kept / f"{_key(origin, chunk)}.npy" for chunk in chunks]
+    found = [_read(path, len(chunk)) for path, chunk in zip(paths, chunks, strict=True)]
+    missing = [number for number, vectors in enumerate(found) if vectors is None]
+    if missing:
+        check_needs()
+    made = workers(partial(_encoded, model), [chunks[number] for number in missing])
+    for number, vectors in zip(missing, made, strict=True):
+        if not np.isfinite(vectors).all():
+            raise BuildError(f"model {model}: gives embeddings that are no numbers")
+        _write(vectors, paths[number])
+        found[number] = vectors
+    return np.concatenate([vectors for vectors in found if vectors is not None])
 
 
+def _encoded(model: str, texts: Sequence[str]) -> Vectors:
+    return _encode(texts, _load(model))
+
+
+@lru_cache(1)
 def _load(model: str) -> SentenceTransformer:
-    check_needs()
     # With a choice made, tokenizers neither warns nor deadlocks where a process forks later.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     folder = Path(model).expanduser()

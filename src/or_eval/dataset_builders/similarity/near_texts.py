@@ -32,7 +32,6 @@ _BANDS = 32
 _MOST_ROWS = 12
 _SEED = 42
 _RUN, _UNSPACED_RUN = 3, 2
-_CHUNK = 4096
 _REMEMBERED = 1 << 16
 # Knuth's multiplier for a linear congruence of 64 bits: folds the numbers of a band into one.
 _FOLD = np.uint64(6364136223846793005)
@@ -65,21 +64,18 @@ def runs_of_letters(text: str) -> frozenset[str]:
 
 
 def bands_of(texts: Sequence[str], threshold: float) -> Bands:
-    """Give the bands of texts, a row each, for texts that are to be compared at a threshold."""
+    """Give the bands of some thousand texts, a row each, to compare them at a threshold."""
     from rensa import RMinHash
 
     rows = _rows_of_a_band(threshold)
-    found = np.zeros((len(texts), _BANDS), np.uint64)
-    for start in range(0, len(texts), _CHUNK):
-        runs = [list(runs_of_letters(text)) for text in texts[start : start + _CHUNK]]
-        digests = RMinHash.digests_from_token_sets(runs, _BANDS * rows, _SEED)
-        parts = np.asarray(digests, np.uint64).reshape(-1, _BANDS, rows)
-        # Equal numbers in two bands are no match.
-        folded = np.broadcast_to(np.arange(_BANDS, dtype=np.uint64), parts.shape[:2])
-        for number in range(rows):
-            folded = folded * _FOLD + parts[:, :, number]
-        found[start : start + len(runs)] = folded
-    return found
+    runs = [list(runs_of_letters(text)) for text in texts]
+    digests = RMinHash.digests_from_token_sets(runs, _BANDS * rows, _SEED)
+    parts = np.asarray(digests, np.uint64).reshape(-1, _BANDS, rows)
+    # Equal numbers in two bands are no match.
+    folded: Bands = np.tile(np.arange(_BANDS, dtype=np.uint64), (len(texts), 1))
+    for number in range(rows):
+        folded = folded * _FOLD + parts[:, :, number]
+    return folded
 
 
 def near_texts_within(texts: Sequence[str], bands: Bands, threshold: float) -> NearDuplicates:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -27,7 +28,7 @@ from or_eval.dataset_builders.engine.ports import (
     Table,
     Used,
 )
-from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.rows import Rows, in_batches
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity import embeddings, near_texts
 from or_eval.dataset_builders.similarity.embeddings import embed
@@ -47,6 +48,8 @@ from or_eval.sources import load_prompts
 from or_eval.sources.errors import DataError
 
 LETTERS_THRESHOLD, MEANING_THRESHOLD = 0.7, 0.9
+
+_BATCH = 4096
 
 Facet = Literal["label", "category", "language", "source", "method", "seed_id"]
 
@@ -162,19 +165,21 @@ def run(rows: Rows, params: DedupParams, context: StageContext) -> Iterator[Outc
     if params.model is not None:
         yield Used({"embedding": [_shown(params.model)]})
     if different:
-        likeness = _likeness(params.model, params.threshold, context.out)
+        likeness = _likeness(params.model, params.threshold, context)
         yield from _without_near(different, earlier, params.within, likeness)
 
 
-def _likeness(model: str | None, threshold: float, out: Path) -> _Likeness:
+def _likeness(model: str | None, threshold: float, context: StageContext) -> _Likeness:
     if model is None:
         return _Likeness(
-            lambda texts: bands_of(texts, threshold),
+            lambda texts: np.concatenate(
+                list(context.map(partial(bands_of, threshold=threshold), in_batches(texts, _BATCH)))
+            ),
             lambda part: near_texts_within(*part, threshold),
             lambda part, others: near_texts_of(*part, *others, threshold),
         )
     return _Likeness(
-        lambda texts: embed(texts, model, out / "cache" / "embeddings"),
+        lambda texts: embed(texts, model, context.out / "cache" / "embeddings", context.map),
         lambda part: near_duplicates_within(part.marks, threshold),
         lambda part, others: near_duplicates_of(part.marks, others.marks, threshold),
     )

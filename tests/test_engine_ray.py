@@ -1,0 +1,105 @@
+"""The engine `ray`, on one local Ray of two workers: the same results, and workers that die."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from or_eval.dataset_builders.engine import workers as workers_module
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.engine.workers import here, on_ray, workers
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.stages import dedup
+from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
+from or_eval.schema import Label, PromptRecord, prompt_id
+from scripted_builds import servers
+from stage_context import run_stage, stage_context
+from test_build_scripted import CHANGES, Writer, moderator, target
+
+WORDS = ["kill", "bread", "python", "lamp", "river", "story", "weeds", "process", "song", "garden"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    ray = pytest.importorskip("ray", reason="ray isn't installed: pip install 'or-eval[ray]'")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    yield
+    ray.shutdown()
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*.parquet"))
+    }
+
+
+def test_or_bench_gives_the_same_bytes(cluster: None, tmp_path: Path) -> None:
+    for engine in ("here", "ray"):
+        panel = [moderator(number) for number in range(3)]
+        with servers(Writer(), panel, target) as (asking, _):
+            recipe, out = load_recipe("or_bench", CHANGES), tmp_path / engine
+            Build(recipe, out, asking, engine=engine, say=lambda line: None).run()
+    assert digests(tmp_path / "here") == digests(tmp_path / "ray")
+    assert len(digests(tmp_path / "here")) > 10
+
+
+def test_dedup_gives_the_same_rows(cluster: None, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(dedup, "_BATCH", 100)
+    lot = random.Random(1)
+    texts = {" ".join(lot.choices(WORDS, k=9)) for _ in range(1000)}
+    rows = [
+        PromptRecord(prompt_id(text), text, Label.SAFE, "illegal", "en", "test")
+        for text in sorted(texts)
+    ]
+    found = [
+        run_stage(STAGE, rows, DedupParams(), stage_context(tmp_path, map=engine))
+        for engine in (here, on_ray)
+    ]
+    assert found[0] == found[1]
+    assert found[0].dropped
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(cluster: None, tmp_path: Path) -> None:
+    # Workers can't import this module, so that what they call is within the test.
+    def slowly(part: int) -> tuple[int, int]:
+        (tmp_path / f"{part}-{os.getpid()}").touch()
+        time.sleep(0.3)
+        return part, os.getpid()
+
+    made = on_ray(slowly, range(12))
+    results = [next(made)]
+    under_way = next(
+        path
+        for path in tmp_path.iterdir()
+        if int(path.name.split("-")[0]) > 0 and int(path.name.split("-")[1]) != os.getpid()
+    )
+    os.kill(int(under_way.name.split("-")[1]), signal.SIGKILL)
+    results += made
+    assert [part for part, _ in results] == list(range(12))
+    assert len({pid for _, pid in results}) >= 2
+
+
+def test_an_error_is_the_one_that_it_would_be_here(cluster: None) -> None:
+    def fail(part: int) -> None:
+        raise BuildError(f"part {part} is bad")
+
+    with pytest.raises(BuildError, match=r"^part 1 is bad$"):
+        list(on_ray(fail, [1, 2]))
+
+
+def test_a_missing_ray_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "find_spec", lambda name: None)
+    with pytest.raises(
+        BuildError, match=r"^--engine ray: needs ray: pip install 'or-eval\[ray\]'$"
+    ):
+        workers("ray")
+    assert workers("here") is here
