@@ -70,6 +70,7 @@ def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> 
             raise BuildError(f"model {model}: gives embeddings that are no numbers")
         _write(vectors, paths[number])
         found[number] = vectors
+    _load.cache_clear()
     return np.concatenate([vectors for vectors in found if vectors is not None])
 
 
