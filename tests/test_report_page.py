@@ -203,7 +203,7 @@ def test_queue_is_read_as_labels(chromium: Browser, hostile_report: Path, tmp_pa
             labels = read_labels(file).frame
             known = labels[labels["model"].isin(logs.responses["model"])]
             assert len(known) > kinds / 2
-            truth, _note = truth_of(logs, Labels(known, [], 0), "refusal")
+            truth, *_rest = truth_of(logs, Labels(known, [], 0), "refusal")
             assert int(truth.sum()) == len(known)
             drawn = logs.responses.loc[truth.notna()]
             assert drawn.groupby(kind, dropna=False).ngroups == len(drawn)
