@@ -64,13 +64,13 @@ def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> 
     missing = [number for number, vectors in enumerate(found) if vectors is None]
     if missing:
         check_needs()
-    made = workers(partial(_encoded, model), [chunks[number] for number in missing])
-    for number, vectors in zip(missing, made, strict=True):
-        if not np.isfinite(vectors).all():
-            raise BuildError(f"model {model}: gives embeddings that are no numbers")
-        _write(vectors, paths[number])
-        found[number] = vectors
-    _load.cache_clear()
+        made = workers(partial(_encoded, model), [chunks[number] for number in missing])
+        for number, vectors in zip(missing, made, strict=True):
+            if not np.isfinite(vectors).all():
+                raise BuildError(f"model {model}: gives embeddings that are no numbers")
+            _write(vectors, paths[number])
+            found[number] = vectors
+        _load.cache_clear()
     return np.concatenate([vectors for vectors in found if vectors is not None])
 
 
