@@ -20,6 +20,8 @@ Rows: TypeAlias = Collection[PromptRecord]
 """Rows that are counted and can be gone through again and again, in memory or on disk."""
 
 COLUMNS = [field.name for field in fields(PromptRecord)]
+SEED = "seed"
+"""Key of ``meta`` under which a row has the text that it was written from."""
 BATCH = 2_000
 """Rows that are held at once."""
 
@@ -192,7 +194,7 @@ def written_from(
         source=seed.source,
         method=method,
         seed_id=seed.id,
-        meta={"seed": seed.prompt, **(meta or {})},
+        meta={SEED: seed.prompt, **(meta or {})},
     )
 
 

@@ -204,7 +204,7 @@ class Judging:
             return
         answer = read_answer(said, self._case.key) or {}
         found = answer.get(self._wording.field)
-        known = self._wording.answers.get(plain_spelling(found)) if isinstance(found, str) else None
+        known = None if found is None else self._wording.answers.get(plain_spelling(str(found)))
         if known is not None:
             self.opinion = Opinion(reply.model, known, short_reason(answer.get("why")))
         else:
