@@ -36,7 +36,9 @@ CHANGES = {
 def test_a_plan_tells_about_what_is_asked_then(tmp_path: Path, recipe: str) -> None:
     tested = "test_refusal.models=[openai-api/loopback/x, openai-api/loopback/y]"
     scripts = [Measured(script) for script in (writer, target, moderator, moderator)]
-    loaded = load_recipe(recipe, [*CHANGES[recipe], tested, "dedup.threshold=null"])
+    loaded = load_recipe(
+        recipe, [*CHANGES[recipe], tested, "dedup.threshold=null", "distinct.threshold=null"]
+    )
     with servers(scripts[0], scripts[2:], scripts[1]) as (asking, started):
         build = Build(loaded, tmp_path / "out", asking, say=lambda line: None)
         plan = [item for stage in planned(build) for item in stage.asked]

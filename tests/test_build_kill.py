@@ -177,7 +177,12 @@ def test_the_bundled_recipes_survive_kills(
 
     def options(server: ScriptedServer) -> list[str]:
         monkeypatch.setenv("LOOPBACK_BASE_URL", server.base_url)
-        said = [*changes, "test_refusal.models=[openai-api/loopback/x]", "dedup.threshold=null"]
+        said = [
+            *changes,
+            "test_refusal.models=[openai-api/loopback/x]",
+            "dedup.threshold=null",
+            "distinct.threshold=null",
+        ]
         panel = ", ".join(server.role_option(f"moderator-{number}") for number in range(2))
         return [
             *(part for change in said for part in ("--set", change)),

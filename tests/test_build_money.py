@@ -12,7 +12,11 @@ from inspect_ai.model import ModelCost
 
 from letters_builds import Builder, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine.prices import price_of
-from or_eval.dataset_builders.engine.readiness import check_answering, check_ready
+from or_eval.dataset_builders.engine.readiness import (
+    check_answering,
+    check_ready,
+    judges_itself,
+)
 from or_eval.dataset_builders.engine.run import Selection
 from or_eval.dataset_builders.errors import BuildError
 from servers import Reply, Request, ScriptedServer
@@ -159,3 +163,17 @@ def test_what_was_rejected_is_asked_again_when_the_user_says_so(tmp_path: Path) 
         assert {request.question for request in server.requests[asked:]} <= {
             "shout: letter 4", "shout: SHOUT: LETTER 4", "shout: temperature: unsupported value",
         }  # fmt: skip
+
+
+def test_a_model_that_judges_and_answers_what_it_wrote_is_named(tmp_path: Path) -> None:
+    from or_eval.dataset_builders.engine.asking import Asking
+    from or_eval.dataset_builders.engine.recipe import load_recipe
+    from or_eval.dataset_builders.engine.run import Build
+
+    def named(target: str, *roles: str) -> str | None:
+        recipe = load_recipe("or_bench", [f"test_refusal.models=[{target}]"])
+        return judges_itself(Build(recipe, tmp_path, Asking("openai/gpt-5", roles)))
+
+    assert named("openai/gpt-5") == "openai/gpt-5"
+    assert named("openai/gpt-4o") is None
+    assert named("openai/gpt-5", "writer=mockllm/a") is None

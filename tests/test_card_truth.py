@@ -94,7 +94,7 @@ def test_each_sentence_has_the_numbers_of_what_ran(cards) -> None:
     for said, card, stages, sets, _ in cards:
         kept = {name: rows for name, (rows, _) in stages.items()}
         rewrite = numbers(line(card, "rewrite"))
-        assert rewrite == [float(said["rewrite.count"]), kept["seeds"], kept["rewrite"]]
+        assert rewrite == [float(said["rewrite.count"]), kept["distinct"], kept["rewrite"]]
         assert numbers(line(card, "seeds")) == [kept["seeds"], 2]
         threshold = said.get("dedup.threshold", "0.7")
         near = [] if threshold == "null" else [float(threshold)]

@@ -132,7 +132,11 @@ def build(
     from or_eval.dataset_builders.engine.asking import Asking
     from or_eval.dataset_builders.engine.dry_run import planned
     from or_eval.dataset_builders.engine.prices import read_prices
-    from or_eval.dataset_builders.engine.readiness import check_answering, check_ready
+    from or_eval.dataset_builders.engine.readiness import (
+        check_answering,
+        check_ready,
+        judges_itself,
+    )
     from or_eval.dataset_builders.engine.recipe import load_recipe
     from or_eval.dataset_builders.engine.run import PREVIEW, Build, Selection
     from or_eval.dataset_builders.errors import BuildError
@@ -172,6 +176,12 @@ def build(
         job.check_folder()
         job = Build(loaded, job.out / PREVIEW, asking, preview, engine, say=click.echo)
     check_ready(job)
+    if (model := judges_itself(job)) is not None:
+        click.echo(
+            f"Warning: {model} writes the prompts, judges them, and is tested on them: it will "
+            "hardly refuse what it writes, or hold it for harmful",
+            err=True,
+        )
     with written_to_nobody_too():
         try:
             check_answering(job)

@@ -7,7 +7,7 @@ from inspect_ai.model import GenerateConfig
 
 from or_eval.dataset_builders.engine.asking import Asker
 from or_eval.dataset_builders.engine.models import BoundModel
-from or_eval.dataset_builders.engine.ports import TARGET, Place
+from or_eval.dataset_builders.engine.ports import MODERATOR, TARGET, WRITER, Place
 from or_eval.dataset_builders.engine.prices import price_of
 from or_eval.dataset_builders.engine.recipe import RecipeStage, unknown_word
 from or_eval.dataset_builders.engine.request_errors import request_problem
@@ -63,6 +63,16 @@ def asked_models(build: Build) -> list[tuple[BoundModel, str]]:
         for model, role in _asked_by(entry, build):
             found.setdefault(model.identity, (model, role))
     return list(found.values())
+
+
+def judges_itself(build: Build) -> str | None:
+    """Name a model that would write prompts, judge them and be tested on them, if one does."""
+    roles: dict[str, set[str]] = {}
+    for entry in build.recipe.stages:
+        for model, role in _asked_by(entry, build):
+            roles.setdefault(model.name, set()).add(role)
+    found = [name for name, asked in roles.items() if {WRITER, MODERATOR, TARGET} <= asked]
+    return found[0] if found else None
 
 
 def check_answering(build: Build) -> None:
