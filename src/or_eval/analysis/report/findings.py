@@ -31,7 +31,6 @@ class Findings(NamedTuple):
     Attributes:
         logs: The logs' frames, with names made fit to be shown.
         models: Rates by model, corrected where a sample of the truth is known.
-        verdicts: Rates by model as the verdicts stand.
         rates_by: Rates by model and a column that has several values (``category``,
             ``language``, ``method``, ``source``, ``task``).
         pooled: Rates over all models by columns (``("category",)``, two columns for heat maps).
@@ -53,7 +52,6 @@ class Findings(NamedTuple):
 
     logs: Logs
     models: pd.DataFrame
-    verdicts: pd.DataFrame
     rates_by: dict[str, pd.DataFrame]
     pooled: dict[tuple[str, ...], pd.DataFrame]
     classes: pd.DataFrame
@@ -100,11 +98,10 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
     return Findings(
         logs=logs,
         models=models,
-        verdicts=rates(responses) if sample is not None else models,
         rates_by={name: rates(responses, ("model", name), sample) for name in split},
         pooled={by: rates(responses, by, sample) for by in [*pooled, *grids]},
-        classes=class_shares(responses),
-        fourfold={name: fourfold(responses, by) for name, by in fourfolds.items()},
+        classes=class_shares(responses, found=sample),
+        fourfold={name: fourfold(responses, by, sample) for name, by in fourfolds.items()},
         differences=compare_models(responses, sample),
         groups={
             name: compare_groups(responses, name)
@@ -119,7 +116,7 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
         corrected=models[models["sampled"] > 0] if sample is not None else pd.DataFrame(),
         truth=truth,
         people=labels is not None,
-        pairs=discrimination(responses),
+        pairs=discrimination(responses, found=sample),
         agreement=agreement_by_label(with_rate, logs.prompts, families),
     )
 

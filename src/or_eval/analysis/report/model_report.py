@@ -65,7 +65,7 @@ def _figures(found: Findings) -> list[Figure]:
     agreement = list(found.agreement.items())
     figures = [
         trade_off(found.models),
-        class_stack(found.classes, found.verdicts),
+        class_stack(found.classes, found.models),
         *(
             by_group(by[name], name)
             for name in ("category", "language", "method", "source")

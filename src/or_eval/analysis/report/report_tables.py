@@ -280,6 +280,8 @@ def _fourfold(found: Findings) -> list[ReportTable]:
         "answered. Accuracy, precision and F1 hang on how many of the prompts are toxic; recall "
         "and specificity don't."
     )
+    if not found.corrected.empty:
+        note += " Corrected as the rates are: counts are what the sample makes of the verdicts."
     titles = {"fourfold": "Four outcomes", "fourfold-by-language": "Four outcomes by language"}
     return [ReportTable(name, titles[name], note, frame) for name, frame in found.fourfold.items()]
 
