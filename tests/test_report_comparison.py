@@ -51,6 +51,7 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
         launched() as browser,
         opened(browser, tmp_path / "out" / "index.html") as (page, heard),
     ):
+        assert page.locator("h2").first.inner_text() == "What differs between the runs"
         assert page.locator("#filter-concern").input_value() == "changed"
         assert page.locator("#grid tbody tr").count() == 12
         page.locator("#grid tbody button").first.click()
