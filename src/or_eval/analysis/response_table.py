@@ -16,7 +16,6 @@ from or_eval.analysis.families import response_families
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.responses import RECORD, VERDICT, Logs
 from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
-from or_eval.sources.tables import whole
 
 COLUMNS = (
     *("model", "base_model", "condition", "benchmark", "task", "log"),
@@ -51,7 +50,7 @@ def write_responses(logs: Logs, path: Path) -> None:
             base_model=head.bare_model,
             condition=head.condition,
             log=Path(str(location)).name,
-            prompt=rows["id"].map(logs.prompts["prompt"].map(whole)),
+            prompt=rows["id"].map(logs.prompts["prompt"]),
             response=pd.MultiIndex.from_frame(rows[["sample_id", "epoch"]]).map(texts),
             family=families[rows.index],
             sensitive_part=rows["id"].map(parts),
@@ -78,11 +77,11 @@ def _texts(log: str) -> Iterator[tuple[tuple[str, int], str]]:
     """
     if not log.endswith(".eval"):
         for sample in read_eval_log(log).samples or []:
-            yield (str(sample.id), sample.epoch), whole(sample.output.completion)
+            yield (str(sample.id), sample.epoch), sample.output.completion
         return
     with open_file(log, "rb") as raw, ZipFile(raw) as archive:
         for name in archive.namelist():
             if name.startswith("samples/"):
                 sample = json.loads(archive.read(name))
                 output = ModelOutput.model_validate(sample["output"])
-                yield (str(sample["id"]), sample["epoch"]), whole(output.completion)
+                yield (str(sample["id"]), sample["epoch"]), output.completion
