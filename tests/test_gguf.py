@@ -89,6 +89,18 @@ def test_threads_sleep_while_they_wait() -> None:
     assert "OMP_WAIT_POLICY = 'PASSIVE'" in told
 
 
+def test_server_that_was_asked_nothing_lets_the_process_end() -> None:
+    """On one core the process is at its end before the server's own thread has begun."""
+    code = (
+        "import os; os.sched_setaffinity(0, {0});"
+        "from or_eval.models.llama_server import server_address, server_settings;"
+        "from or_eval.models.gguf_file import find_gguf;"
+        "file = find_gguf('smollm2-135m-instruct');"
+        "server_address(file, server_settings({'n_ctx': 64, 'n_parallel': 1}))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_naming_a_model_loads_nothing() -> None:
     from or_eval.models import llama_server
 

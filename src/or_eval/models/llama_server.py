@@ -119,7 +119,7 @@ def _start(path: Path, settings: ServerSettings) -> Server:
     params.ui = False
     params.endpoint_slots = False
     try:
-        return Server(params)
+        server = Server(params)
     except RuntimeError as error:
         megabytes = path.stat().st_size / 1e6
         raise PrerequisiteError(
@@ -129,6 +129,10 @@ def _start(path: Path, settings: ServerSettings) -> Server:
                 f"the memory with n_ctx={settings.n_ctx} and n_parallel={settings.n_parallel}"
             )
         ) from error
+    # It is given before its loop runs, and a loop that is told to end before it runs never ends:
+    # a process that asked it nothing would hang at its exit. What is answered has a loop.
+    server.handle_completions({"prompt": " ", "n_predict": 0})
+    return server
 
 
 @atexit.register
