@@ -277,9 +277,10 @@ def test_every_place_of_the_wording_is_filled(part):
     assert list(wording.schema.json_schema.properties) == ["why", "verdict", "key"]
 
 
-def test_plan_counts_the_responses_wanted():
-    [alone] = STAGE.plan(100, AssessParams(), None).calls
-    [both] = STAGE.plan(100, AssessParams(responses=True, most_responses=2), None).calls
+def test_plan_counts_the_responses_wanted(tmp_path):
+    context = stage_context(tmp_path)
+    [alone] = STAGE.plan(100, AssessParams(), context).calls
+    [both] = STAGE.plan(100, AssessParams(responses=True, most_responses=2), context).calls
     assert (alone.role, alone.calls, both.calls) == ("moderator", 100, 300)
     assert both.input_tokens > 2 * alone.input_tokens
     assert [path.name for path in STAGE.prompts(AssessParams())] == ["assess.toml"]

@@ -385,8 +385,8 @@ def test_two_moderators_of_one_name_have_a_vote_each(tmp_path, monkeypatch):
         assert len(servers["a"].requests) == 2
 
 
-def test_plan_estimates_what_each_moderator_is_asked():
-    plan = STAGE.plan(1000, ModerateParams(), None)
+def test_plan_estimates_what_each_moderator_is_asked(tmp_path):
+    plan = STAGE.plan(1000, ModerateParams(), stage_context(tmp_path))
     [call] = plan.calls
     assert (plan.rows, call.role, call.calls) == (1000, "moderator", 1000)
     wording = moderation_wording("or_bench", False)

@@ -448,7 +448,9 @@ class TestMethods:
         assert (plan.rows, calls.role, calls.calls) == (1000, "writer", 200)
         assert 200_000 < calls.input_tokens < 500_000
         assert 500_000 < calls.output_tokens < 1_200_000
-        [short] = STAGE.plan(100, RewriteParams(method="or_bench", count=2), None).calls
+        [short] = STAGE.plan(
+            100, RewriteParams(method="or_bench", count=2), stage_context(tmp_path)
+        ).calls
         assert short.calls == 100
         assert short.output_tokens < 10_000
 

@@ -378,7 +378,6 @@ class TestParameters:
         assert 20_000 < calls.input_tokens < 60_000
         assert 5_000 < calls.output_tokens < 20_000
         assert STAGE.plan(0, params, stage_context(tmp_path, limit=7)).rows == 7
-        assert STAGE.plan(0, params, None).rows == 500
 
     def test_files_that_the_result_depends_on(self, tmp_path):
         assert [path.name for path in STAGE.prompts(SeedsParams(per_category=1))] == ["seeds.toml"]

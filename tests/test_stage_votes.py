@@ -67,7 +67,7 @@ def test_without_models_or_rows_nothing_is_asked(tmp_path: Path) -> None:
     params = test_refusal.RefusalTestParams(models=("mockllm/model",))
     assert problem(params, place) is None
     assert run_stage(test_refusal.STAGE, [], params, context).logs == []
-    calls = test_refusal.plan(4, params, None).calls
+    calls = test_refusal.plan(4, params, stage_context(tmp_path)).calls
     assert [(call.role, call.calls) for call in calls] == [("mockllm/model", 4)]
 
 

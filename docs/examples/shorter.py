@@ -8,7 +8,6 @@ from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Kept,
     Outcome,
-    Plan,
     Stage,
     StageContext,
     StageParams,
@@ -35,9 +34,4 @@ def run(rows: Rows, params: ShorterParams, context: StageContext) -> Iterator[Ou
             yield Dropped(row, "too long", f"{len(row.prompt)} characters")
 
 
-def plan(rows: int, params: ShorterParams, context: StageContext | None) -> Plan:
-    """All rows may stay; no model is asked."""
-    return Plan(rows)
-
-
-STAGE = Stage(ShorterParams, run, plan, parts=lambda params: ["too long"])
+STAGE = Stage(ShorterParams, run, parts=lambda params: ["too long"])

@@ -316,6 +316,10 @@ def _always(_: Any) -> bool:
     return True
 
 
+def _all_stay(rows: int, _: Any, __: StageContext) -> Plan:
+    return Plan(rows)
+
+
 def _fits(_: Any, __: Place) -> None:
     return None
 
@@ -342,7 +346,7 @@ class Stage:
         params: What a recipe may say to it.
         run: From rows to what becomes of them. The rows of several inputs come one after the
             other, without duplicates.
-        plan: From the number of rows that come in at most to an estimate.
+        plan: From the number of rows that come in at most to an estimate; by default all may stay.
         roles: Model roles that it asks.
         asks: Whether it asks them at all with given parameters.
         optional_roles: Model roles that it asks where they are bound.
@@ -370,7 +374,7 @@ class Stage:
 
     params: type[StageParams]
     run: Callable[[Rows, Any, StageContext], Iterator[Outcome]]
-    plan: Callable[[int, Any, StageContext | None], Plan]
+    plan: Callable[[int, Any, StageContext], Plan] = _all_stay
     roles: tuple[str, ...] = ()
     asks: Callable[[Any], bool] = _always
     optional_roles: tuple[str, ...] = ()

@@ -13,7 +13,6 @@ from pydantic import Field
 from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
-    SHORT_PROMPT_TOKENS,
     Dropped,
     Kept,
     Outcome,
@@ -127,16 +126,15 @@ class _Of(NamedTuple):
     models: list[str]
 
 
-def plan(rows: int, params: AssessParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: AssessParams, context: StageContext) -> Plan:
     """Estimate a call per row, response and moderator; repair questions are not counted.
 
     As many responses as are wanted at most are counted for each row.
     """
-    tokens = context.row_tokens if context else SHORT_PROMPT_TOKENS
-    parts = [(rows, tokens, assessment_wording("prompt"))]
+    parts = [(rows, context.row_tokens, assessment_wording("prompt"))]
     if params.responses:
         wording = assessment_wording("response")
-        parts.append((rows * params.most_responses, tokens + _RESPONSE_TOKENS, wording))
+        parts.append((rows * params.most_responses, context.row_tokens + _RESPONSE_TOKENS, wording))
     return Plan(rows, (panel_calls(parts),))
 
 

@@ -21,7 +21,6 @@ from or_eval.dataset_builders.engine.ports import (
     Kept,
     Outcome,
     Place,
-    Plan,
     Stage,
     StageContext,
     StageParams,
@@ -213,11 +212,6 @@ def _without_near(
     yield Table("comparisons", table)
 
 
-def plan(rows: int, params: DedupParams, context: StageContext | None) -> Plan:
-    """All rows may stay; no model is called."""
-    return Plan(rows)
-
-
 def _earlier(given: EarlierSet) -> _Earlier:
     try:
         loaded = load_prompts(given.data, source=given.source)
@@ -344,6 +338,4 @@ def _problem(params: DedupParams, place: Place) -> str | None:
     return None
 
 
-STAGE = Stage(
-    DedupParams, run, plan, data=_data, parts=_parts, problem=_problem, takes=("against",)
-)
+STAGE = Stage(DedupParams, run, data=_data, parts=_parts, problem=_problem, takes=("against",))

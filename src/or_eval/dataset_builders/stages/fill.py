@@ -13,7 +13,6 @@ from or_eval.dataset_builders.engine.ports import (
     Kept,
     Outcome,
     Place,
-    Plan,
     Stage,
     StageContext,
     StageParams,
@@ -124,11 +123,6 @@ def run(rows: Rows, params: FillParams, context: StageContext) -> Iterator[Outco
     )
 
 
-def plan(rows: int, params: FillParams, context: StageContext | None) -> Plan:
-    """All rows stay; no model is asked."""
-    return Plan(rows)
-
-
 def _wanted(params: FillParams, taxonomy: str) -> dict[Cell, int]:
     """Give the rows wanted by cell; of targets for the same cell the greatest."""
     wanted: dict[Cell, int] = {}
@@ -153,7 +147,6 @@ def _problem(params: FillParams, place: Place) -> str | None:
 STAGE = Stage(
     FillParams,
     run,
-    plan,
     problem=_problem,
     takes=(_POOL,),
     parts=lambda params: (),

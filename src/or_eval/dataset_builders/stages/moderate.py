@@ -12,7 +12,6 @@ from typing import Literal
 from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
-    SHORT_PROMPT_TOKENS,
     Dropped,
     Kept,
     Outcome,
@@ -115,12 +114,10 @@ def _toxic_if_unreadable(opinions: Sequence[Opinion]) -> list[Opinion]:
     ]
 
 
-def plan(rows: int, params: ModerateParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: ModerateParams, context: StageContext) -> Plan:
     """Estimate a call per row and moderator; repair questions are not counted."""
-    taxonomy = context.taxonomy if context else "or_bench"
-    wording = moderation_wording(taxonomy, params.text != _PROMPT)
-    tokens = context.row_tokens if context else SHORT_PROMPT_TOKENS
-    return Plan(rows, (panel_calls([(rows, tokens, wording)]),))
+    wording = moderation_wording(context.taxonomy, params.text != _PROMPT)
+    return Plan(rows, (panel_calls([(rows, context.row_tokens, wording)]),))
 
 
 def meta_key(text: str) -> str:

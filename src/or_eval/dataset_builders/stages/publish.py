@@ -16,7 +16,6 @@ from or_eval.dataset_builders.engine.ports import (
     Kept,
     Outcome,
     Place,
-    Plan,
     Stage,
     StageContext,
     StageFacts,
@@ -100,11 +99,6 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
     yield Table("published", [_facts(name, part, folder) for name, part in published.items()])
 
 
-def plan(rows: int, params: CardParams, context: StageContext | None) -> Plan:
-    """All rows may be published; no model is asked."""
-    return Plan(rows)
-
-
 def _configurations(rows: Rows, context: StageContext) -> Mapping[str, Rows]:
     """Give what to publish under which name; inputs ``STAGE.PART`` are each one of their own."""
     parts = {reference: reference.partition(".")[2] for reference in context.inputs}
@@ -186,6 +180,4 @@ def _problem(params: CardParams, place: Place) -> str | None:
     return None
 
 
-STAGE = Stage(
-    CardParams, run, plan, describes_recipe=True, writes=_writes, problem=_problem, once=True
-)
+STAGE = Stage(CardParams, run, describes_recipe=True, writes=_writes, problem=_problem, once=True)

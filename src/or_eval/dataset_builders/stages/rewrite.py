@@ -171,7 +171,7 @@ def _question(
     )
 
 
-def plan(rows: int, params: RewriteParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: RewriteParams, context: StageContext) -> Plan:
     """Estimate the questions without those that are asked again."""
     kept = calls = sent = returned = longest = 0
     for named in params.all_methods:

@@ -42,7 +42,6 @@ from or_eval.dataset_builders.writing.seed_writing import (
 from or_eval.schema import Category, Label, PromptRecord, prompt_id, taxonomies
 from or_eval.sources.errors import shown
 
-_GUESSED_CATEGORIES = 10
 _SEED_TOKENS = 20
 _CATEGORY_TOKENS = 60
 
@@ -94,18 +93,13 @@ def run(rows: Rows, params: SeedsParams, context: StageContext) -> Iterator[Outc
     return _written(params, categories, context)
 
 
-def plan(rows: int, params: SeedsParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: SeedsParams, context: StageContext) -> Plan:
     """Estimate the questions of a writer that gives what it is asked for."""
-    count = len(params.categories) or _GUESSED_CATEGORIES
-    limit = context.limit if context else None
-    if context is not None:
-        count = len(_categories(params, context.taxonomy))
     if params.data is not None:
-        if context is None:
-            return Plan(limit or (params.per_category or 0) * count)
         taken = run([], params, context)
         return Plan(sum(isinstance(item, Kept) for item in taken))
-    shares = _shares([params.per_category or 0] * count, limit)
+    categories = _categories(params, context.taxonomy)
+    shares = _shares([params.per_category or 0] * len(categories), context.limit)
     questions = sum(-(-share // params.batch) for share in shares)
     prompt = seed_prompt()
     asked = estimated_tokens(prompt.system, prompt.request.template)

@@ -103,9 +103,9 @@ def choose(rows: Rows, subset: Subset) -> Iterator[PromptRecord]:
     return (row for row in distinct(rows) if row.id in ids)
 
 
-def plan(rows: int, params: SplitParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: SplitParams, context: StageContext) -> Plan:
     """All rows may stay, as far as subsets have room for them; no model is asked."""
-    categories = len(taxonomies()[context.taxonomy]) if context else rows
+    categories = len(taxonomies()[context.taxonomy])
     sizes = {
         name: min(rows, subset.size or rows, (subset.per_category or rows) * categories)
         for name, subset in params.subsets.items()

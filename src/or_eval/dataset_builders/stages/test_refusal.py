@@ -14,7 +14,6 @@ from pydantic import Field, field_validator
 from or_eval.dataset_builders.engine.fingerprint import code_of
 from or_eval.dataset_builders.engine.models import BoundModel, binding_of, digest_of
 from or_eval.dataset_builders.engine.ports import (
-    SHORT_PROMPT_TOKENS,
     Calls,
     Kept,
     Outcome,
@@ -133,12 +132,12 @@ def blocked_or_answered(inner: Solver) -> Solver:
     return solve
 
 
-def plan(rows: int, params: RefusalTestParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: RefusalTestParams, context: StageContext) -> Plan:
     """Estimate a call per row, model and epoch; a judge reads what the rules leave open."""
     calls = rows * params.epochs
-    sent = calls * (context.row_tokens if context else SHORT_PROMPT_TOKENS)
+    sent = calls * context.row_tokens
     asked = [Calls(model.name, calls, sent, calls * _RESPONSE_TOKENS) for model in params.targets]
-    if context is not None and GRADER_ROLE in context.models:
+    if GRADER_ROLE in context.models:
         judged = round(calls * len(params.targets) * _LEFT_OPEN)
         shown = _JUDGE_TOKENS + context.row_tokens + _RESPONSE_TOKENS
         asked.append(Calls(GRADER_ROLE, judged, judged * shown, judged * _VERDICT_TOKENS))

@@ -11,7 +11,6 @@ from or_eval.dataset_builders.engine.ports import (
     Kept,
     Outcome,
     Place,
-    Plan,
     Stage,
     StageContext,
     StageParams,
@@ -73,11 +72,6 @@ def run(rows: Rows, params: VoteParams, context: StageContext) -> Iterator[Outco
     yield Tested(list(context.input_logs))
 
 
-def plan(rows: int, params: VoteParams, context: StageContext | None) -> Plan:
-    """All rows may stay; no model is asked."""
-    return Plan(rows)
-
-
 def _said(votes: dict[str, bool | None]) -> str:
     refused = [model for model, vote in votes.items() if vote]
     return f"refused by {', '.join(refused)}" if refused else "refused by none"
@@ -102,4 +96,4 @@ def _problem(params: VoteParams, place: Place) -> str | None:
     return None
 
 
-STAGE = Stage(VoteParams, run, plan, parts=_parts, passes_logs=True, problem=_problem)
+STAGE = Stage(VoteParams, run, parts=_parts, passes_logs=True, problem=_problem)
