@@ -34,7 +34,7 @@ def run(rows: Rows, params: LettersParams, context: StageContext) -> Iterator[Ou
         yield Dropped(made[number], "unlucky", "by number")
 
 
-def plan(rows: int, params: LettersParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: LettersParams, context: StageContext) -> Plan:
     return Plan(params.count)
 
 

@@ -61,7 +61,7 @@ def run(rows: Rows, params: ShoutParams, context: StageContext) -> Iterator[Outc
     yield Table("sizes", [{"rows": number}])
 
 
-def plan(rows: int, params: ShoutParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: ShoutParams, context: StageContext) -> Plan:
     return Plan(rows, (Calls(WRITER, rows, rows * 5, rows * 7),))
 
 

@@ -10,7 +10,6 @@ from pydantic import Field
 from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
 from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import (
-    SHORT_PROMPT_TOKENS,
     Calls,
     Dropped,
     Kept,
@@ -103,9 +102,9 @@ def _question(
     )
 
 
-def plan(rows: int, params: RespondParams, context: StageContext | None) -> Plan:
+def plan(rows: int, params: RespondParams, context: StageContext) -> Plan:
     """Estimate a call a row."""
-    sent = rows * (context.row_tokens if context else SHORT_PROMPT_TOKENS)
+    sent = rows * context.row_tokens
     return Plan(rows, (Calls(RESPONDER, rows, sent, rows * _RESPONSE_TOKENS),))
 
 
