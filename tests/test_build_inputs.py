@@ -125,7 +125,7 @@ def test_models_are_the_recipes_the_stages_or_the_users_with_their_settings(
     run(path, tmp_path / "out")
     asked = {request.body["model"]: request.body for request in server.requests}
     assert list(asked) == ["of-recipe", "of-stage"]
-    assert "temperature" not in asked["of-recipe"]
+    assert asked["of-recipe"]["temperature"] == 0.7  # the method's own
     assert (asked["of-stage"]["temperature"], asked["of-stage"]["max_tokens"]) == (0.3, 77)
     run(path, tmp_path / "out", f"writer={server.role_option('of-user')}")
     # One request: who is asked what is the same for both stages.
