@@ -87,19 +87,15 @@ def near_duplicates_within(
         # Of many that are equal, a row may not be among its own nearest.
         near[own] = np.minimum(found.sum(axis=1), _NEIGHBOURS)
         beside_another[ids[found]] = True
-    approximate = len(vectors) > exact_up_to
-    search = (
-        ("approximate", _sampled(index, vectors, vectors, least))
-        if approximate
-        else ("exact", None)
-    )
+    sampled = _sampled(index, vectors, vectors, least) if len(vectors) > exact_up_to else None
     rows = np.flatnonzero(beside_another | (near > 0))
     order = rows[np.argsort(-near[rows], kind="stable")]
     # An empty index with the trained cells of the first, where there are too many for an exact one.
     index.reset()
     kept_index = index if len(order) > exact_up_to else _exact_index(vectors.shape[1])
     of, of_similarity = _kept_of(vectors, order, least, kept_index)
-    return NearDuplicates(of, of_similarity, *search)
+    search = "exact" if sampled is None else "approximate"
+    return NearDuplicates(of, of_similarity, search, sampled)
 
 
 def near_duplicates_of(
@@ -121,13 +117,9 @@ def near_duplicates_of(
         near = similarity[:, 0] >= least
         of[start : start + len(ids)] = np.where(near, ids[:, 0], -1)
         of_similarity[start : start + len(ids)] = np.where(near, similarity[:, 0], 0)
-    approximate = len(earlier) > exact_up_to
-    search = (
-        ("approximate", _sampled(index, vectors, earlier, least))
-        if approximate
-        else ("exact", None)
-    )
-    return NearDuplicates(of, of_similarity, *search)
+    sampled = _sampled(index, vectors, earlier, least) if len(earlier) > exact_up_to else None
+    search = "exact" if sampled is None else "approximate"
+    return NearDuplicates(of, of_similarity, search, sampled)
 
 
 def _kept_of(
