@@ -74,8 +74,7 @@ def name_conditions(heads: Sequence[LogHead]) -> list[LogHead]:
         of_model = [head for head in heads if head.bare_model == model]
         factors = _factors(of_model)
         for head, (_, row) in zip(of_model, factors.iterrows(), strict=True):
-            said = [f"{name}={level}" for name, level in row.items()]
-            named[head.location] = head._replace(condition=", ".join(said), factors=dict(row))
+            named[head.location] = head._replace(factors=dict(row))
     return [named[head.location] for head in heads]
 
 

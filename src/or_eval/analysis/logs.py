@@ -31,9 +31,8 @@ class LogHead(NamedTuple):
         name: Its path below the folder that all logs read with it lie in: what stands in files.
         modified: When its file was last written, as given by the file system (0 if unknown).
         header: Inspect's own header: model, task, data set, status, scores.
-        condition: What tells it from the model's other logs, as ``system_prompt=safe``
+        factors: What tells it from the model's other logs, as ``{"system_prompt": "safe"}``
             (:func:`or_eval.analysis.conditions.name_conditions`); empty where nothing does.
-        factors: The same by name.
         benchmark: What it measures on (:func:`or_eval.analysis.benchmarks.name_benchmarks`).
     """
 
@@ -41,7 +40,6 @@ class LogHead(NamedTuple):
     name: str
     modified: float
     header: EvalLog
-    condition: str = ""
     factors: Mapping[str, str] = MappingProxyType({})
     benchmark: str = ""
 
@@ -54,6 +52,11 @@ class LogHead(NamedTuple):
     def model(self) -> str:
         """That name, with the condition it was run under where there are several."""
         return f"{self.bare_model} ({self.condition})" if self.condition else self.bare_model
+
+    @property
+    def condition(self) -> str:
+        """Its factors in words, as ``system_prompt=safe``."""
+        return ", ".join(map("=".join, self.factors.items()))
 
     @property
     def stored(self) -> bool:
