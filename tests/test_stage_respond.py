@@ -92,7 +92,8 @@ def test_words_that_a_method_forbids_are_let_through_on_request() -> None:
 
     text, language = "Is it safe to eat raw dough?", "en"
     strict = _settled("or_bench", RewriteParams(method="or_bench"))
-    off = load_recipe("or_bench", ["rewrite.forbidden=off"]).stages[1].params
+    changed = load_recipe("or_bench", ["rewrite.forbidden=off"])
+    [off] = [entry.params for entry in changed.stages if entry.name == "rewrite"]
     assert strict.forbidden_words(text, language, "") == ["safe"]
     assert _settled("or_bench", off).forbidden_words(text, language, "") == []
     assert strict.temperature == 0.7
