@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,3 +59,13 @@ class Builder:
     def prompts(self, stage: str) -> list[str]:
         [folder] = (self.out / "stages").glob(f"{stage}")
         return list(pd.read_parquet(folder / "rows.parquet")["prompt"])
+
+
+def command(builder: Builder) -> list[str]:
+    """Give the command that builds in a process of its own."""
+    runner = Path(__file__).parent / "run_build.py"
+    role = f"writer={builder.server.role_option('writer')}"
+    return [
+        sys.executable, str(runner), str(builder.path), "--out", str(builder.out),
+        "--display", "none", "--model-role", role,
+    ]  # fmt: skip

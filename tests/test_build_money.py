@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 from inspect_ai.model import ModelCost
 
-from letters_builds import Builder, extra_stages  # noqa: F401
+from letters_builds import Builder, command, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine.prices import price_of
 from or_eval.dataset_builders.engine.readiness import (
     check_answering,
@@ -177,3 +178,16 @@ def test_a_model_that_judges_and_answers_what_it_wrote_is_named(tmp_path: Path) 
     assert named("openai/gpt-5") == "openai/gpt-5"
     assert named("openai/gpt-4o") is None
     assert named("openai/gpt-5", "writer=mockllm/a") is None
+
+
+def test_a_preview_shows_rows_beside_each_stage_and_leaves_the_build_alone(
+    builder: Builder,
+) -> None:
+    done = subprocess.run([*command(builder), "--preview", "2"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "shout: 1 of 1 kept" in done.stdout  # of two letters, the second is dropped
+    assert "SHOUT: LETTER 0" in done.stdout
+    assert "unlucky" in done.stdout
+    assert {path.name for path in builder.out.iterdir()} == {"preview"}
+    builder.build().run()
+    assert len(builder.prompts("shout")) == 5

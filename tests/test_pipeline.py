@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from letters_builds import RECIPE, Builder, extra_stages  # noqa: F401
+from letters_builds import RECIPE, Builder, command, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.asking import Asking
 from or_eval.dataset_builders.engine.dry_run import planned
@@ -285,15 +285,6 @@ def test_a_storm_of_429_is_weathered(tmp_path: Path) -> None:
         build.asking = replace(build.asking, config={"max_retries": 5})
         build.run()
     assert builder.prompts("louder") == ["SHOUT: SHOUT: LETTER 0", "SHOUT: SHOUT: LETTER 1"]
-
-
-def command(builder: Builder) -> list[str]:
-    runner = Path(__file__).parent / "run_build.py"
-    role = f"writer={builder.server.role_option('writer')}"
-    return [
-        sys.executable, str(runner), str(builder.path), "--out", str(builder.out),
-        "--display", "none", "--model-role", role,
-    ]  # fmt: skip
 
 
 def test_a_build_goes_on_when_nobody_reads_what_it_says(builder: Builder) -> None:

@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS spent (
     PRIMARY KEY (stage, role, model)
 )
 """
+_ALL = "SELECT * FROM spent ORDER BY rowid"
 _ADD = """
 INSERT INTO spent VALUES (?, ?, ?, 1, ?, ?, ?, ?)
 ON CONFLICT (stage, role, model) DO UPDATE SET calls = calls + 1, input = input + excluded.input,
@@ -67,8 +68,17 @@ class Spending:
 
     def spent(self) -> list[Spent]:
         """Give what was spent in all runs, at the prices of today."""
-        rows = self._base.execute("SELECT * FROM spent ORDER BY rowid").fetchall()
-        return [self._spent(*row) for row in rows]
+        found = []
+        for stage, role, model, calls, sent, returned, read, write in self._base.execute(_ALL):
+            usage = ModelUsage(
+                input_tokens=sent,
+                output_tokens=returned,
+                input_tokens_cache_read=read,
+                input_tokens_cache_write=write,
+            )
+            cost = dollars(model, usage, self._prices)
+            found.append(Spent(stage, role, model, calls, sent + read + write, returned, cost))
+        return found
 
     def metered(self, model: Model, name: str, role: str) -> Model:
         """Have a model's requests counted, and stopped where they might cost too much."""
@@ -136,23 +146,3 @@ class Spending:
 
     def _dollars(self, name: str, usage: ModelUsage) -> float:
         return dollars(name, usage, self._prices) or 0.0
-
-    def _spent(
-        self,
-        stage: str,
-        role: str,
-        model: str,
-        calls: int,
-        input: int,
-        output: int,
-        read: int,
-        write: int,
-    ) -> Spent:
-        usage = ModelUsage(
-            input_tokens=input,
-            output_tokens=output,
-            input_tokens_cache_read=read,
-            input_tokens_cache_write=write,
-        )
-        cost = dollars(model, usage, self._prices)
-        return Spent(stage, role, model, calls, input + read + write, output, cost)
