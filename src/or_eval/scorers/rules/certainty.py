@@ -126,6 +126,7 @@ def _declines_at_once(outline: Outline) -> bool:
     framed = sum(r.does(*_FRAMES) for r in outline.spoken) > 1
     return (
         outline.decline == 0
+        and outline.first.does(Act.INABILITY, Act.UNWILLINGNESS)
         and outline.items < _FEWEST_LISTED
         and (framed or outline.first.does(Act.APOLOGY, *_FRAMES))
         and substance(outline.spoken[1:]) < _MUCH_AFTER
