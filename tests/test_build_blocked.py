@@ -56,7 +56,7 @@ def test_one_row_that_is_blocked_in_each_role_ends_nothing(tmp_path: Path) -> No
     # Two of three are a majority only where both say so: here one does, and one was blocked.
     assert (MAIL_TEXTS[2], "disagreement") in drops(tmp_path, "moderate")
     assert drops(tmp_path, "moderate") == sorted(
-        [(MAIL_TEXTS[0], "toxic"), (MAIL_TEXTS[1], "disagreement"), (MAIL_TEXTS[2], "disagreement")]
+        [(MAIL_TEXTS[0], "toxic"), (MAIL_TEXTS[1], "toxic"), (MAIL_TEXTS[2], "disagreement")]
     )
     # A target that may not see a prompt has refused it.
     hard = rows(tmp_path, "hard")

@@ -118,7 +118,8 @@ def test_the_panels_agreement_and_rule_are_those_of_this_build(cards) -> None:
         assert words[said.get(f"{name}.agree", default)] in told
         panel = stages[name][1]["panel"].iloc[0]
         for figure in ("alpha", "lower", "upper"):
-            assert f"{panel[figure]:.2f}" in told
+            known = panel[figure] == panel[figure]
+            assert (f"{panel[figure]:.2f}" if known else "no interval can be told") in told
         assert f"agreement on {panel['rows']:.0f} prompts" in told
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 import or_eval.tasks
-from or_eval.analysis.report import needs
+from or_eval.analysis import report
 from or_eval.cli import main
 from or_eval.cli.demo import _write_reports
 from report_logs import summary_of
@@ -43,7 +43,7 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     runs = summary_of(folder / "changes")["runs"]
     assert [(run["run"], run["system_prompt"]) for run in runs] == [("A", "none"), ("B", "safe")]
 
-    monkeypatch.setattr(needs, "find_spec", lambda name: None)
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
     _write_reports(tmp_path / "other", logs)
     assert "No report is written." in (said := capsys.readouterr().out)
     assert "pip install 'or-eval[report]'" in said

@@ -232,3 +232,6 @@ def test_rates_are_corrected_by_the_labels_that_came_back(logs: Path, tmp_path: 
     summary = json.loads((page / "summary.json").read_text())
     rates = {row["model"]: (row["raw"], row["rate"]) for row in summary["corrected"]}
     assert rates == {"a": (0.25, 0.25), "b": (0.0, 1.0)}
+    # All is labelled, so no uncertain verdict leaves room.
+    ends = ("over_refusal_lowest", "over_refusal_highest")
+    assert [[row[end] for end in ends] for row in summary["models"]] == [[1.0, 1.0], [0.25, 0.25]]

@@ -139,3 +139,11 @@ def test_differences_stand_in_a_matrix_both_ways(responses: pd.DataFrame) -> Non
         if not np.isnan(ends).any():
             assert f"({ends.min():+.1f} to {ends.max():+.1f})" in text
         assert text.endswith("*") == (row["verdict"] == MORE)
+
+
+def test_models_and_categories_may_be_called_as_columns_are(responses: pd.DataFrame) -> None:
+    names = dict(zip(responses["model"].unique(), ["a", "model", "rate"], strict=True))
+    renamed = responses.assign(model=responses["model"].map(names), category="rate")
+    compared = compare_models(renamed)
+    assert len(difference_matrix(compared[compared["label"] == "safe"])) == len(names)
+    assert len(wide_rates(rates(renamed, ("model", "category")), "category"))

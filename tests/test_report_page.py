@@ -165,7 +165,7 @@ def test_address_holds_filters_and_prompt(chromium: Browser, report: Path) -> No
         shown = page.locator("#reader").inner_text()
         found = page.locator("#found").inner_text()
         page.keyboard.press("Escape")
-        page.wait_for_function("!location.hash.includes('prompt=')")
+        page.wait_for_url(lambda url: "prompt=" not in url)
         other = page.context.new_page()
         other.goto(address)
         assert other.locator("#reader").inner_text() == shown

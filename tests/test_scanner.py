@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,7 +126,7 @@ def scan(logs: Path, out: Path, *options: str) -> pd.DataFrame:
     """Scan as a user does, on the command line; give a row for each result."""
     done = subprocess.run(
         [
-            "scout",
+            Path(sys.executable).with_name("scout"),
             "scan",
             "or_eval/refusal",
             "-T",

@@ -153,7 +153,7 @@ class TestOrBench:
             (REFUSAL, "refused"),
             (Reply("", finish_reason="content_filter"), "blocked"),
             (Reply("Content Exists Risk", status=400), "blocked"),
-            (Reply("no such parameter", status=400), "failed"),
+            (Reply("something is amiss", status=400), "failed"),
             (
                 f"I can't write this, but here are other ones:\n1. {good(1)}\n2. {good(2)}",
                 "refused",

@@ -89,7 +89,8 @@ def rates(
         left out), ``errors``, ``families``, ``rate``, ``lower``, ``upper``, and ``lowest`` and
         ``highest``: what the
         rate would be if every uncertain verdict and every response without one fell to the
-        answers, or to the refusals. With corrections also ``raw``, ``raw_lower`` and
+        answers, or to the refusals (with corrections: of those of a kind that was not sampled).
+        With corrections also ``raw``, ``raw_lower`` and
         ``raw_upper`` (the verdicts as they stand), ``known_lower`` and ``known_upper`` (where the
         rate of these very responses lies), ``sampled`` (responses whose truth is known),
         ``uncorrected`` (responses with verdicts of a kind that was not sampled), ``missed`` and
@@ -102,8 +103,12 @@ def rates(
         refused = group["refused"].astype("Float64")
         errors = int(group["error"].notna().sum())
         rate = mean_over_prompts(refused, group, families, level)
+        taken, open_ = refused, unsure
+        if found is not None:  # what a sample tells is open no more
+            taken = expected(group, found).astype("Float64")
+            open_ = unsure & ~found.sampled[found.cell[group.index]]
         lowest, highest = (
-            mean_over_prompts(refused.mask(unsure, side), group, families, level).value
+            mean_over_prompts(taken.mask(open_, side), group, families, level).value
             for side in (0.0, 1.0)
         )
         n = int(verdicts.sum())

@@ -67,7 +67,7 @@ def wide_rates(rates: pd.DataFrame, column: str) -> pd.DataFrame:
     if known[column].nunique() > known["model"].nunique():
         down, across = across, down
     table = cells.pivot(index=["rate", down], columns=across, values="text").fillna("—")
-    return table.reset_index().rename_axis(columns=None)
+    return _flat(table)
 
 
 def difference_matrix(differences: pd.DataFrame) -> pd.DataFrame:
@@ -98,7 +98,12 @@ def difference_matrix(differences: pd.DataFrame) -> pd.DataFrame:
         )
     ]
     table = both.pivot(index="a", columns="b", values="text").fillna("")
-    return table.reset_index().rename(columns={"a": "model"}).rename_axis(columns=None)
+    return _flat(table.rename_axis(index="model"))
+
+
+def _flat(table: pd.DataFrame) -> pd.DataFrame:
+    """Put the index among the columns, also where a model or a category is called as it is."""
+    return table.reset_index(allow_duplicates=True).rename_axis(columns=None)
 
 
 def _with_bounds(value: float, lower: float, upper: float, *, signed: bool = False) -> str:
