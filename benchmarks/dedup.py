@@ -36,13 +36,13 @@ from typing import NamedTuple
 import numpy as np
 
 from or_eval.dataset_builders.similarity.embeddings import embed
-from or_eval.dataset_builders.similarity.near_duplicates import (
+from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_within
+from or_eval.dataset_builders.similarity.near_by_meaning import (
     EXACT_UP_TO,
     NearDuplicates,
     Vectors,
     near_duplicates_within,
 )
-from or_eval.dataset_builders.similarity.near_texts import bands_of, near_texts_within
 from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, MEANING_THRESHOLD
 
 SEED = 7

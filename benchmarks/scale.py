@@ -21,7 +21,7 @@ import numpy as np
 from dedup import planted_words
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.workers import Map, here, on_ray
-from or_eval.dataset_builders.similarity.near_texts import bands_of, near_texts_within
+from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_within
 from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD
 
 BATCH = 4096

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity import embeddings, near_duplicates, near_texts
+from or_eval.dataset_builders.similarity import embeddings, near_by_letters, near_by_meaning
 from or_eval.dataset_builders.similarity.embeddings import embed
-from or_eval.dataset_builders.similarity.near_duplicates import (
+from or_eval.dataset_builders.similarity.near_by_meaning import (
     near_duplicates_of,
     near_duplicates_within,
 )
@@ -205,7 +205,7 @@ def test_an_approximate_search_says_how_much_it_finds(monkeypatch):
     exact = near_duplicates_within(vectors, 0.85)
 
     good = near_duplicates_within(vectors, 0.85, exact_up_to=0)
-    monkeypatch.setattr(near_duplicates, "_CELLS_SEARCHED", 1)
+    monkeypatch.setattr(near_by_meaning, "_CELLS_SEARCHED", 1)
     poor = near_duplicates_within(vectors, 0.85, exact_up_to=0)
 
     assert exact.sampled is None
@@ -442,7 +442,7 @@ def test_a_missing_extra_is_told(tmp_path, monkeypatch):
 
 
 def test_a_missing_extra_is_told_before_anything_runs(monkeypatch):
-    for module in (embeddings, near_texts):
+    for module in (embeddings, near_by_letters):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     place = Place("or_bench", ("moderate",), None)
     with pytest.raises(BuildError, match="needs sentence-transformers"):

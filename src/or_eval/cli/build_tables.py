@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from or_eval.dataset_builders.engine.dry_run import PlannedCalls, PlannedStage
     from or_eval.dataset_builders.engine.ports import StageFacts
-    from or_eval.dataset_builders.engine.stored import StoredStage
+    from or_eval.dataset_builders.engine.stage_results import StoredStage
 
 _LEFT_OUT = (
     "Not in it: rows that will be dropped (it is less for them), tokens of reasoning, questions "
@@ -82,7 +82,7 @@ def print_preview(stages: Iterable[StoredStage]) -> None:
     from rich.console import Console
 
     from or_eval.analysis.tables import terminal_table
-    from or_eval.dataset_builders.engine.stored import part_of
+    from or_eval.dataset_builders.engine.stage_results import part_of
 
     for stored in stages:
         parts = {"kept": "", **{reason: reason for reason in stored.facts.dropped}}

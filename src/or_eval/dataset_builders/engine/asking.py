@@ -25,6 +25,13 @@ from inspect_ai.model import GenerateConfig, GenerateConfigArgs, Model, ModelOut
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from or_eval.dataset_builders.engine.answer_ledger import (
+    MARK,
+    REPLIES,
+    SIZE,
+    Ledger,
+    tested_key,
+)
 from or_eval.dataset_builders.engine.conversations import (
     Answer,
     Question,
@@ -33,13 +40,6 @@ from or_eval.dataset_builders.engine.conversations import (
     Talk,
     replayed,
     reply_of,
-)
-from or_eval.dataset_builders.engine.ledger import (
-    MARK,
-    REPLIES,
-    SIZE,
-    Ledger,
-    tested_key,
 )
 from or_eval.dataset_builders.engine.models import (
     Binding,

@@ -61,7 +61,7 @@ class BoundModel:
     def make(self) -> Model:
         """Make the model, whose replies are cached apart from those of others of its name."""
         if self.members:
-            from or_eval.dataset_builders.engine.pool import pool_of
+            from or_eval.dataset_builders.engine.endpoint_pool import pool_of
 
             return pool_of([member.make() for member in self.members], self.cached)
         config = GenerateConfig(**{"cache": self.cached, **self.settings})

@@ -24,7 +24,7 @@ from or_eval.dataset_builders.engine.ports import (
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, total
 from or_eval.dataset_builders.engine.rows import Joined, Rows
-from or_eval.dataset_builders.engine.stored import (
+from or_eval.dataset_builders.engine.stage_results import (
     Made,
     StoredStage,
     part_of,

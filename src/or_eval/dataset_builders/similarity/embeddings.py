@@ -18,7 +18,7 @@ import numpy as np
 
 from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.near_duplicates import Vectors
+from or_eval.dataset_builders.similarity.near_by_meaning import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

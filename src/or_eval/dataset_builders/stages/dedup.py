@@ -29,17 +29,17 @@ from or_eval.dataset_builders.engine.ports import (
 )
 from or_eval.dataset_builders.engine.rows import Rows, in_batches
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity import embeddings, near_texts
+from or_eval.dataset_builders.similarity import embeddings, near_by_letters
 from or_eval.dataset_builders.similarity.embeddings import embed
-from or_eval.dataset_builders.similarity.near_duplicates import (
-    NearDuplicates,
-    near_duplicates_of,
-    near_duplicates_within,
-)
-from or_eval.dataset_builders.similarity.near_texts import (
+from or_eval.dataset_builders.similarity.near_by_letters import (
     bands_of,
     near_texts_of,
     near_texts_within,
+)
+from or_eval.dataset_builders.similarity.near_by_meaning import (
+    NearDuplicates,
+    near_duplicates_of,
+    near_duplicates_within,
 )
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.schema import Label, PromptRecord
@@ -334,7 +334,7 @@ def _parts(params: DedupParams) -> list[str]:
 
 def _problem(params: DedupParams, place: Place) -> str | None:
     if params.threshold is not None:
-        (near_texts if params.model is None else embeddings).check_needs()
+        (near_by_letters if params.model is None else embeddings).check_needs()
     return None
 
 

@@ -44,7 +44,7 @@ from or_eval.dataset_builders.panel.moderators import (
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
 from or_eval.dataset_builders.similarity.embeddings import check_needs, embed
-from or_eval.dataset_builders.similarity.near_texts import runs_of_letters
+from or_eval.dataset_builders.similarity.near_by_letters import runs_of_letters
 from or_eval.schema import PromptRecord
 
 ANY_METHOD = "any"

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
+from or_eval.dataset_builders.similarity.near_by_meaning import NearDuplicates
 from or_eval.dataset_builders.similarity.same_text import UNSPACED, same_text
 
 Bands: TypeAlias = npt.NDArray[np.uint64]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from or_eval.dataset_builders.similarity.near_texts import (
+from or_eval.dataset_builders.similarity.near_by_letters import (
     RECALL,
     bands_of,
     near_texts_of,
@@ -162,7 +162,7 @@ def test_the_stage_loads_no_model_and_says_how_it_searched(tmp_path):
 def test_no_torch_is_imported_by_the_stage():
     script = (
         "import sys; from or_eval.dataset_builders.stages import dedup\n"
-        "from or_eval.dataset_builders.similarity.near_texts import bands_of, near_texts_within\n"
+        "from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_within\n"
         "near_texts_within(['abc', 'abc'], bands_of(['abc', 'abc'], .7), .7)\n"
         "print({'torch', 'faiss', 'sentence_transformers', 'scipy'} & set(sys.modules))"
     )
