@@ -159,6 +159,17 @@ def test_a_cell_edited_by_hand_is_told_by_its_row(logs: Path, tmp_path: Path) ->
     assert not (out / "history.jsonl").exists()
 
 
+def test_a_missing_extra_is_named_before_logs_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("or_eval.cli.label.find_spec", lambda name: None)
+    result = run(
+        "label", "export", tmp_path / "none", "--out", tmp_path / "out", "--annotator", "ana"
+    )
+    assert result.exit_code == 1
+    assert "pip install 'or-eval[label]'" in result.output
+
+
 def annotation(who: int | str, label: str, **more: str) -> dict[str, Any]:
     result = [{"from_name": "label", "type": "choices", "value": {"choices": [label]}}]
     result += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,8 @@ def export(
     from or_eval.labelling.tasks import sample_rows
 
     _check_names(annotators)
+    if annotators:
+        _check_spreadsheets()
     read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)
     answered = read.responses[read.responses["error"].isna()]
     drawn = stratified_sample(answered, size, at_least=at_least, seed=seed)
@@ -132,12 +135,18 @@ def import_(folder: Path, found: tuple[Path, ...]) -> None:
 
 def _annotations(path: Path) -> Iterator[Annotation]:
     if path.suffix == ".xlsx":
+        _check_spreadsheets()
         from or_eval.labelling.spreadsheet import read_spreadsheet
 
         return read_spreadsheet(path, path.stem)
     from or_eval.labelling.label_studio import read_export
 
     return read_export(path)
+
+
+def _check_spreadsheets() -> None:
+    if find_spec("openpyxl") is None:
+        raise click.ClickException("spreadsheets need openpyxl: pip install 'or-eval[label]'")
 
 
 def _check_names(annotators: tuple[str, ...]) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 
 from or_eval.labelling import label_studio
 from or_eval.labelling.history import LABELS, SAMPLE, labels, read_history
-from or_eval.labelling.spreadsheet import write_spreadsheet
 from or_eval.labelling.tasks import tasks_of
 from or_eval.labelling.wording import (
     Wording,
@@ -50,8 +49,11 @@ def write_tasks(
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     sheets = [folder / f"{annotator}.xlsx" for annotator in annotators]
-    for sheet in sheets:
-        write_spreadsheet(sheet, tasks, words)
+    if sheets:
+        from or_eval.labelling.spreadsheet import write_spreadsheet
+
+        for sheet in sheets:
+            write_spreadsheet(sheet, tasks, words)
     return [folder / SAMPLE, *(folder / name for name in texts), *sheets]
 
 
