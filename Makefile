@@ -14,7 +14,7 @@ demo: $(VENV)/.for-demo
 	$(BIN)/or-eval demo
 
 test: $(VENV)/.for-test
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.for-test
 	$(BIN)/ruff check src tests benchmarks
