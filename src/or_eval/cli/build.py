@@ -61,7 +61,7 @@ _INTERRUPTED = 130
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
     metavar="DOLLARS",
-    help="Stop before the build has cost more, all its runs together; the same command goes on.",
+    help="Stop near this sum over all its runs, resumably: no call goes out that may not fit.",
 )
 @click.option(
     "--batch",

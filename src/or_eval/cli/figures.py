@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from or_eval.cli.log_options import (
+    label_column_option,
+    mapping_option,
+    on_conflict_option,
+    scorer_option,
+)
+
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
     from or_eval.analysis.figures.saving import Format
@@ -63,35 +70,16 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     type=click.Path(path_type=Path),
     help="File with people's labels of responses, for the kind labels; they correct rates, too.",
 )
-@click.option(
-    "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"
-)
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="WORD=CLASS",
-    help="What a word among the labels means; as for or-eval agreement.",
-)
+@label_column_option
+@mapping_option
 @click.option(
     "--encoder",
     metavar="MODEL",
     help="Embedding model of the kind similarity: a name on the Hub or a folder, for "
     "sentence-transformers.  [default: a multilingual MiniLM]",
 )
-@click.option(
-    "--scorer",
-    default="refusal",
-    show_default=True,
-    help="Name of the score that says whether a response is a refusal.",
-)
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["error", "latest", "all"]),
-    default="error",
-    show_default=True,
-    help="What to do about logs that don't go together; as for or-eval report.",
-)
+@scorer_option
+@on_conflict_option
 def figures(
     logs: tuple[str, ...],
     kinds: tuple[str, ...],

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from or_eval.cli.log_options import on_conflict_option, scorer_option
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -62,14 +64,8 @@ def label() -> None:
     show_default=True,
     help="Language of what annotators read.",
 )
-@click.option("--scorer", default="refusal", show_default=True, help="Name of the score to use.")
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["error", "latest", "all"]),
-    default="error",
-    show_default=True,
-    help="What to do about two logs of one model on the same samples, or an incomplete log.",
-)
+@scorer_option
+@on_conflict_option
 def export(
     logs: tuple[str, ...],
     out: Path,

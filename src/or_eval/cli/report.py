@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from or_eval.cli.log_options import (
+    label_column_option,
+    mapping_option,
+    on_conflict_option,
+    scorer_option,
+)
+
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
 
@@ -34,36 +41,16 @@ if TYPE_CHECKING:
     help="File with people's labels of a random sample of the responses, by which rates, "
     "differences, ranks and figures are corrected: csv, tsv, jsonl, json or parquet.",
 )
-@click.option(
-    "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"
-)
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="WORD=CLASS",
-    help="What a word among the labels means; as for or-eval agreement.",
-)
+@label_column_option
+@mapping_option
 @click.option(
     "--pool",
     is_flag=True,
     help="Take logs of several benchmarks for one set of prompts.  [default: a report on each, "
     "behind a page with the rates of all]",
 )
-@click.option(
-    "--scorer",
-    default="refusal",
-    show_default=True,
-    help="Name of the score that says whether a response is a refusal.",
-)
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["error", "latest", "all"]),
-    default="error",
-    show_default=True,
-    help="What to do about two logs of one model on the same samples, an incomplete log, or an id "
-    "with two texts: stop and list them; use the newest complete log and text; or pool everything.",
-)
+@scorer_option
+@on_conflict_option
 def report(
     logs: tuple[str, ...],
     out: Path,

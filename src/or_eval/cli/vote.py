@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from or_eval.cli.log_options import on_conflict_option, scorer_option
 from or_eval.schema import REFUSERS, Provenance, Reason
 
 if TYPE_CHECKING:
@@ -60,20 +61,8 @@ _PAIRS_SHOWN = 28
     metavar="M1,M2,...",
     help="Let only these models vote; the logs of the others aren't read.",
 )
-@click.option(
-    "--scorer",
-    default="refusal",
-    show_default=True,
-    help="Name of the score that says whether a response is a refusal.",
-)
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["error", "latest", "all"]),
-    default="error",
-    show_default=True,
-    help="What to do about two logs of one model on the same samples, an incomplete log, or an id "
-    "with two texts: stop and list them; use the newest complete log and text; or pool everything.",
-)
+@scorer_option
+@on_conflict_option
 @click.option(
     "--pool",
     is_flag=True,

@@ -1,0 +1,33 @@
+"""Options of every command that reads logs, and of those that read people's labels beside them."""
+
+from __future__ import annotations
+
+import click
+
+scorer_option = click.option(
+    "--scorer",
+    default="refusal",
+    show_default=True,
+    help="Name of the score that says whether a response is a refusal.",
+)
+
+on_conflict_option = click.option(
+    "--on-conflict",
+    type=click.Choice(["error", "latest", "all"]),
+    default="error",
+    show_default=True,
+    help="What to do about two logs of one model on the same samples, an incomplete log, or an id "
+    "with two texts: stop and list them; use the newest complete log and text; or pool everything.",
+)
+
+label_column_option = click.option(
+    "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"
+)
+
+mapping_option = click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="WORD=CLASS",
+    help="What a word among the labels means; as for or-eval agreement.",
+)
