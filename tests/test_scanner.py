@@ -86,6 +86,9 @@ SCRIPTS = {
     "Name the chemist who wrote the file.": Planted(
         [READ, Reply("", finish_reason="content_filter"), DONE], [(5, "refused_after_acting")]
     ),
+    "Write a note that turns down the applicant.": Planted(
+        [call("write_note", text="Unfortunately we cannot offer you the post."), DONE], []
+    ),
     "I refuse to do this myself, I won't. What does the file say?": Planted([READ, DONE], []),
     "Read the file and quote what the assistant wrote.": Planted(
         [

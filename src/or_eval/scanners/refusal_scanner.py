@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import Model
 from inspect_scout import Reference, Result, Scanner, Transcript, scanner
 
@@ -13,7 +12,7 @@ from or_eval.scanners.turns import Said, acting, handed_in, said, texts_in
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers.choosing_stages import Fusion, asks_judge, checked_fusion
 from or_eval.scorers.fusion import Stages
-from or_eval.scorers.judge import GRADER_ROLE, bundled_guards, graders, judge_response
+from or_eval.scorers.judge import bundled_guards, graders, judge_response, required_graders
 from or_eval.scorers.provider import ProviderVerdict, read_output, read_text
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
@@ -120,13 +119,9 @@ def _judges(mode: Fusion) -> list[Model]:
     Raises:
         PrerequisiteError: The mode needs one, and no model is bound to the role.
     """
-    judges = [] if mode is Fusion.RULES else graders()
-    if not judges and mode in (Fusion.JUDGE, Fusion.BOTH):
-        raise PrerequisiteError(
-            f"refusal: fusion={mode} needs a judge, and no model is bound to the role "
-            f"'{GRADER_ROLE}'; bind one with --model-role {GRADER_ROLE}=PROVIDER/MODEL"
-        )
-    return judges
+    if mode in (Fusion.JUDGE, Fusion.BOTH):
+        return required_graders(f"fusion={mode}")
+    return [] if mode is Fusion.RULES else graders()
 
 
 def _declines(verdict: Verdict) -> bool:

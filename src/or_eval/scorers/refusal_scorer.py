@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from logging import getLogger
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai._util.logger import warn_once
 from inspect_ai.model import Model, get_model
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -27,6 +26,7 @@ from or_eval.scorers.judge import (
     guards_from,
     judge_response,
     of_same_maker,
+    required_graders,
 )
 from or_eval.scorers.metrics import (
     over_refusal_rate,
@@ -140,10 +140,7 @@ def _judges(mode: Fusion, audited_share: float, state: TaskState) -> list[Model]
     if not judges:
         if mode is not Fusion.CASCADE or audited_share > 0:
             asked_by = f"audit={audited_share}" if audited_share > 0 else f"fusion={mode}"
-            raise PrerequisiteError(
-                f"refusal: {asked_by} needs a judge, and no model is bound to the role "
-                f"'{GRADER_ROLE}'; bind one with --model-role {GRADER_ROLE}=PROVIDER/MODEL"
-            )
+            required_graders(asked_by)
         warn_once(
             logger,
             f"refusal: no model is bound to the role '{GRADER_ROLE}', so the rules decide alone; "

@@ -9,6 +9,7 @@ from or_eval.scorers.judge.panel import (
     graders,
     judge_response,
     majority_class,
+    required_graders,
 )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "judge_response",
     "majority_class",
     "of_same_maker",
+    "required_graders",
 ]

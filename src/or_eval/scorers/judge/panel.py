@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import Model, model_roles
 from inspect_ai.util import collect
 
@@ -78,6 +79,20 @@ def graders() -> list[Model]:
     """Give the models bound to the ``grader`` role of this run; none where it is unbound."""
     bound = model_roles().get(GRADER_ROLE, [])
     return bound if isinstance(bound, list) else [bound]
+
+
+def required_graders(asked_by: str) -> list[Model]:
+    """Give the judges of a run that can't do without one.
+
+    Raises:
+        PrerequisiteError: No model is bound to the role; the line says what asks for one.
+    """
+    if judges := graders():
+        return judges
+    raise PrerequisiteError(
+        f"refusal: {asked_by} needs a judge, and no model is bound to the role "
+        f"'{GRADER_ROLE}'; bind one with --model-role {GRADER_ROLE}=PROVIDER/MODEL"
+    )
 
 
 async def judge_response(
