@@ -5,6 +5,7 @@ import sys
 from or_eval.models.classifier import classifier
 from or_eval.models.gguf import gguf
 from or_eval.models.replay import replay_provider
+from or_eval.scorers.keyword_scorer import keywords
 from or_eval.scorers.metrics import (
     over_refusal_rate,
     refusal_rate,
@@ -35,6 +36,7 @@ if "inspect_scout" in sys.modules:
 __all__ = [
     "classifier",
     "gguf",
+    "keywords",
     "lto",
     "or_bench_80k",
     "or_bench_hard_1k",

@@ -9,15 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from or_eval.scorers.keyword_scorer import keywords
     from or_eval.scorers.outcome_scorer import outcome
     from or_eval.scorers.refusal_scorer import refusal
 
 _PUBLIC = {
+    "keywords": "or_eval.scorers.keyword_scorer",
     "outcome": "or_eval.scorers.outcome_scorer",
     "refusal": "or_eval.scorers.refusal_scorer",
 }
 
-__all__ = ["outcome", "refusal"]
+__all__ = ["keywords", "outcome", "refusal"]
 
 
 def __getattr__(name: str) -> Any:
