@@ -121,7 +121,7 @@ def _arm(arm: str, rows: int, folder: Path) -> dict[str, Any]:
 
 
 def _build(folder: Path, *, moderate: bool) -> int:
-    from or_eval.dataset_builders.engine.asking import Asking
+    from or_eval.dataset_builders.engine.models import Asking
     from or_eval.dataset_builders.engine.recipe import load_recipe
     from or_eval.dataset_builders.engine.run import Build
 

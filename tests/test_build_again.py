@@ -12,8 +12,8 @@ import pytest
 from inspect_ai.model._model import _models
 
 from letters_builds import Builder, extra_stages  # noqa: F401
-from or_eval.dataset_builders.engine.asking import Asking
 from or_eval.dataset_builders.engine.dry_run import planned
+from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.readiness import check_ready
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build, Selection

@@ -16,7 +16,7 @@ from inspect_ai.solver import TaskState
 
 from or_eval.dataset_builders.engine import asking as asking_module
 from or_eval.dataset_builders.engine import fingerprint
-from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build, Selection
 from or_eval.dataset_builders.stages import test_refusal as refusal_stage

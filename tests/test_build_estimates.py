@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from or_eval.dataset_builders.engine.asking import Asking
 from or_eval.dataset_builders.engine.dry_run import planned
+from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
 from real_lengths import moderator, target, writer

@@ -167,7 +167,7 @@ def test_what_was_rejected_is_asked_again_when_the_user_says_so(tmp_path: Path) 
 
 
 def test_a_model_that_judges_and_answers_what_it_wrote_is_named(tmp_path: Path) -> None:
-    from or_eval.dataset_builders.engine.asking import Asking
+    from or_eval.dataset_builders.engine.models import Asking
     from or_eval.dataset_builders.engine.recipe import load_recipe
     from or_eval.dataset_builders.engine.run import Build
 

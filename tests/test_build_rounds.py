@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, wanted_now
 from or_eval.dataset_builders.engine.run import Build

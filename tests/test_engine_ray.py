@@ -7,20 +7,23 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
+from inspect_ai.log import read_eval_log
 
 from or_eval.dataset_builders.engine import workers as workers_module
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
-from or_eval.dataset_builders.engine.workers import here, on_ray, workers
+from or_eval.dataset_builders.engine.workers import HERE, Engine, here, on_ray, workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import dedup
 from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
 from or_eval.schema import Label, PromptRecord, prompt_id
 from scripted_builds import servers
+from servers import API_KEY, Request, Script
 from stage_context import run_stage, stage_context
 from test_build_scripted import CHANGES, Writer, moderator, target
 
@@ -30,9 +33,12 @@ WORDS = ["kill", "bread", "python", "lamp", "river", "story", "weeds", "process"
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     ray = pytest.importorskip("ray", reason="ray isn't installed: pip install 'or-eval[ray]'")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
-    yield
-    ray.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers have the environment that Ray was started in.
+        patch.setenv("LOOPBACK_API_KEY", API_KEY)
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+        yield
+        ray.shutdown()
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -42,14 +48,49 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def test_or_bench_gives_the_same_bytes(cluster: None, tmp_path: Path) -> None:
-    for engine in ("here", "ray"):
-        panel = [moderator(number) for number in range(3)]
-        with servers(Writer(), panel, target) as (asking, _):
-            recipe, out = load_recipe("or_bench", CHANGES), tmp_path / engine
-            Build(recipe, out, asking, engine=engine, say=lambda line: None).run()
+def built(engine: Engine, out: Path, panel: Sequence[Script]) -> list[str]:
+    """Build `or_bench` on scripted servers; give what they were asked."""
+    with servers(Writer(), panel, target) as (asking, started):
+        tested = ", ".join(started[1].role_option(name) for name in "xyz")
+        recipe = load_recipe("or_bench", [*CHANGES, f"test_refusal.models=[{tested}]"])
+        Build(recipe, out, asking, engine=engine, say=lambda line: None).run()
+        return [
+            f"{number} {request.body['model']} {request.question}"
+            for number, server in enumerate(started)
+            for request in server.requests
+        ]
+
+
+def test_or_bench_gives_the_same_bytes_though_a_worker_is_killed(
+    cluster: None, tmp_path: Path
+) -> None:
+    killed: list[int] = []
+    panel = [moderator(number) for number in range(3)]
+
+    def killing(request: Request) -> str:
+        time.sleep(0.05)
+        if request.number == 2 and not killed:
+            name = "ray::_called"
+            worker = next(one for one in psutil.process_iter() if one.name().startswith(name))
+            killed.append(worker.pid)
+            worker.kill()
+        return panel[0](request)
+
+    asked = built("here", tmp_path / "here", panel)
+    again = built("ray", tmp_path / "ray", [killing, *panel[1:]])
+    assert killed
     assert digests(tmp_path / "here") == digests(tmp_path / "ray")
     assert len(digests(tmp_path / "here")) > 10
+    # What the worker had under way went out twice, and nothing else.
+    assert set(again) == set(asked)
+    assert len(again) - len(asked) <= 7 * len(panel)
+    # Both workers took their share of the prompts that each model was asked.
+    logs = [read_eval_log(path, header_only=True) for path in (tmp_path / "ray/logs").iterdir()]
+    assert sum(log.eval.task == "test_refusal" for log in logs) == 2 * len("xyz")
+    assert len(list((tmp_path / "ray").glob("spent-*.sqlite"))) == 2
+    # What the dead one left confuses no later run.
+    assert built("ray", tmp_path / "ray", panel) == []
+    assert digests(tmp_path / "here") == digests(tmp_path / "ray")
 
 
 def test_dedup_gives_the_same_rows(cluster: None, tmp_path, monkeypatch) -> None:
@@ -102,4 +143,4 @@ def test_a_missing_ray_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> Non
         BuildError, match=r"^--engine ray: needs ray: pip install 'or-eval\[ray\]'$"
     ):
         workers("ray")
-    assert workers("here") is here
+    assert workers("here") is HERE

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from or_eval.dataset_builders.similarity import near_by_letters, near_duplicates
 from or_eval.dataset_builders.similarity.near_by_letters import (
     RECALL,
     bands_of,
@@ -168,3 +169,30 @@ def test_no_torch_is_imported_by_the_stage():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
+
+
+@pytest.mark.parametrize("known", [None, 150])
+def test_texts_compared_in_parts_are_found_as_if_all_were_compared_at_once(monkeypatch, known):
+    lot = random.Random(3)
+    letters = "etaoinshrdlucmfw"
+    texts = ["".join(lot.choices(letters, k=60)) for _ in range(60)]
+    texts += [mistyped(mistyped(lot.choice(texts), lot), lot) for _ in range(340)]
+    bands = bands_of(texts, 0.6)
+    at_once = near_by_letters._near_in(0.6, near_by_letters._Part(texts, bands, known))
+
+    monkeypatch.setattr(near_duplicates, "_ROWS_OF_A_GROUP", 5)
+    parts = near_by_letters._near(texts, bands, 0.6, counted := Counted(), known)
+
+    assert counted.parts > 10
+    assert (at_once.of >= 0).sum() > 100
+    assert (parts.of == at_once.of).all()
+    assert (parts.similarity == at_once.similarity).all()
+
+
+class Counted:
+    """Works here, and counts the parts."""
+
+    def __call__(self, function, parts):
+        given = list(parts)
+        self.parts = len(given)
+        return map(function, given)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from letters_builds import extra_stages  # noqa: F401
-from or_eval.dataset_builders.engine.asking import Asking
+from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
 from servers import API_KEY, Reply, Request, ScriptedServer

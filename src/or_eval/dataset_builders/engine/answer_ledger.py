@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +60,18 @@ class Ledger:
         """Let go of the file."""
         self._base.close()
 
-    def refresh(self) -> None:
-        """Take what logs hold that the ledger doesn't know, or not as they are now."""
+    def refresh(self, besides: Collection[Path] = ()) -> None:
+        """Take what logs hold that the ledger doesn't know, or not as they are now.
+
+        Args:
+            besides: Logs that are left out.
+        """
+        left_out = {self._name(path) for path in besides}
         known = {log: rest for log, *rest in self._base.execute("SELECT * FROM logs")}
         for path in sorted(self._logs.rglob("*.eval")):
-            state = path.stat()
-            if known.pop(self._name(path), None) != [state.st_size, state.st_mtime_ns]:
+            state, name = path.stat(), self._name(path)
+            same = known.pop(name, None) == [state.st_size, state.st_mtime_ns]
+            if not same and name not in left_out:
                 self.add(path)
         for gone in known:
             self._forget(gone)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from inspect_ai._util.config import parse_cli_args
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
 
+from or_eval.dataset_builders.engine.prices import Prices
 from or_eval.dataset_builders.errors import BuildError
 
 Sense = Literal["panel", "turns", "pool"]
@@ -67,6 +69,17 @@ class BoundModel:
         config = GenerateConfig(**{"cache": self.cached, **self.settings})
         return get_model(self.name, config=config, memoize=False, **self.arguments)
 
+    def shared(self, of: int) -> BoundModel:
+        """Give the model to one of several workers, with its share of the calls at once."""
+        members = tuple(member.shared(of) for member in self.members)
+        return replace(self, settings=share_of(self.settings, of), members=members)
+
+    @property
+    def most_workers(self) -> float:
+        """How many workers can have a call at once to it, or to each endpoint of a pool."""
+        said = [member.settings.get("max_connections") for member in (*self.members, self)]
+        return min((most for most in said if most), default=math.inf)
+
     @property
     def cached(self) -> CachePolicy:
         """How its replies are cached."""
@@ -89,6 +102,14 @@ class Binding:
 
     models: tuple[BoundModel, ...]
     sense: Sense | None = None
+
+
+def share_of(settings: Mapping[str, Any], of: int) -> dict[str, Any]:
+    """Give generation settings to one of several workers, with its share of the calls at once."""
+    said = dict(settings)
+    if of > 1 and (most := said.get("max_connections")):
+        said["max_connections"] = max(1, most // of)
+    return said
 
 
 def digest_of(data: Any) -> str:
@@ -144,6 +165,40 @@ def binding_of(said: Any) -> Binding:
             raise ValueError("a pool is one model with the same settings at several places")
         return Binding((BoundModel(models[0].name, members=models),), "turns")
     return Binding(models, sense)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Which models the user asks for, and how; none of it changes what the stages ask.
+
+    Attributes:
+        model: The model for every role that none is bound to.
+        roles: ``ROLE=MODEL`` in Inspect's syntax, lists and settings included.
+        shared_cache: Use Inspect's own cache, which all builds share, rather than the build's.
+        config: Inspect's generation settings (``max_connections``, ``batch``, ``timeout``, ...).
+        retry_attempts: How often a sample that failed is tried again.
+        display: Inspect's display; None for its default.
+        prices: Prices of models that the user gives.
+        max_cost: Most dollars that a build may cost, all its runs together.
+    """
+
+    model: str | None = None
+    roles: tuple[str, ...] = ()
+    shared_cache: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)
+    retry_attempts: int = 1
+    display: str | None = None
+    prices: Prices = field(default_factory=dict)
+    max_cost: float | None = None
+
+    def bindings(self) -> dict[str, Binding]:
+        """Give the models of each role that the user binds; under "" those of all others.
+
+        Raises:
+            BuildError: Inspect can't read a binding.
+        """
+        default = default_model(self.model)
+        return {**({} if default is None else {"": default}), **bindings_of_options(self.roles)}
 
 
 def _model(said: Any) -> BoundModel:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import anyio
-from inspect_ai.model import GenerateConfig
+from dataclasses import replace
 
-from or_eval.dataset_builders.engine.asking import Asker
+import anyio
+from inspect_ai.model import GenerateConfig, Model
+
 from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import MODERATOR, TARGET, WRITER, Place
 from or_eval.dataset_builders.engine.prices import price_of
@@ -76,23 +77,28 @@ def judges_itself(build: Build) -> str | None:
 
 
 def check_answering(build: Build) -> None:
-    """Call each model once that this build has not heard of yet; load what stages need.
+    """Call each model once that this build has not heard of yet; load what stages to come need.
 
     Raises:
         BuildError: One can't be reached, or something can't be loaded.
     """
+    seen = replace(build, done={}, rounds={})
     for entry in build.recipe.stages:
-        stage(entry.kind).ready(entry.params)
+        stored, _ = seen.state(entry)
+        if stored is None:
+            stage(entry.kind).ready(entry.params)
+        else:
+            seen.done[entry.name] = stored
     with build.asker() as asker:
-        known = {one.model for one in asker.spending.spent()}
+        known = {one.model for one in asker.spent()}
         new = [(model, role) for model, role in asked_models(build) if model.name not in known]
-        asker.spending.stage = "check"
-        for model, role in new:
-            anyio.run(_check, asker, model, role)
+        asker.stage = "check"
+        with asker.models() as make:
+            for model, role in new:
+                anyio.run(_check, make(model, role), model, role)
 
 
-async def _check(asker: Asker, bound: BoundModel, role: str) -> None:
-    model = asker.made(bound, role)
+async def _check(model: Model, bound: BoundModel, role: str) -> None:
     config = GenerateConfig(max_tokens=_REPLY_TOKENS, max_retries=1, timeout=_SECONDS, cache=False)
     try:
         await model.generate(_QUESTION, config=config)

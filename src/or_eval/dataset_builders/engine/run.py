@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from or_eval.dataset_builders.engine.asking import Asker, Asking
+from or_eval.dataset_builders.engine.asking import Asker
 from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
 from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
-from or_eval.dataset_builders.engine.models import Binding, digest_of
+from or_eval.dataset_builders.engine.models import Asking, Binding, digest_of
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     StageContext,
@@ -113,7 +113,7 @@ class Build:
         self.out.mkdir(parents=True, exist_ok=True)
         with locked(self.out):
             self._claim()
-            with closing(Asker(self.asking, self.out)) as asker:
+            with closing(Asker(self.asking, self.out, workers(self.engine))) as asker:
                 yield asker
 
     def state(self, entry: RecipeStage) -> tuple[StoredStage | None, str]:
@@ -164,7 +164,7 @@ class Build:
             spent=(),
             ask=lambda items: iter(()),
             test=lambda rows, model, mark, task, verdicts: [],
-            map=workers(self.engine),
+            map=workers(self.engine).map,
         )
 
     def _check(self, wanted: Selection) -> None:
@@ -231,7 +231,7 @@ class Build:
     def _write_funnel(self, wanted: Selection, asker: Asker) -> list[StageFacts]:
         facts = [stored.facts for stored in self.done.values()]
         if wanted.only is None:
-            write_funnel(facts, asker.spending.spent(), self.out)
+            write_funnel(facts, asker.spent(), self.out)
         return facts
 
     def _reach(self, number: int, entry: RecipeStage, wanted: Selection, asker: Asker) -> None:
@@ -258,7 +258,7 @@ class Build:
         self.say(f"{number:02} {entry.name}: {_sentence(done.facts)}")
 
     def _run(self, entry: RecipeStage, asker: Asker) -> StoredStage:
-        asker.spending.stage = entry.name
+        asker.stage = entry.name
         # What was published before is no longer what the stages say; `push` looks for the funnel.
         (self.out / FUNNEL).unlink(missing_ok=True)
         kind, parts = stage(entry.kind), self._ingredients(entry)
@@ -304,7 +304,7 @@ class Build:
             earlier=[stored.facts for stored in self.done.values()],
             models=self.models(entry),
             short=self.rounds.get(entry.name, ()),
-            spent=asker.spending.spent(),
+            spent=asker.spent(),
             ask=partial(asker.ask, entry.kind),
             test=asker.test,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from or_eval.dataset_builders.engine.ports import Spent, estimated_tokens
 from or_eval.dataset_builders.engine.prices import Prices, dollars
 
 SPENT = "spent.sqlite"
+_SPENT_BY = "spent-{}.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS spent (
     stage TEXT, role TEXT, model TEXT, calls INTEGER,
@@ -47,19 +49,29 @@ class Spending:
         out: Folder of the build.
         prices: Prices that the user gives.
         most: Most dollars to be spent; None for no limit.
+        worker: Which worker counts, in a file of its own; None for the build's own process.
+        of: How many workers share what is left.
     """
 
-    def __init__(self, out: Path, prices: Prices, most: float | None = None) -> None:
-        self._prices, self._most = prices, most
+    def __init__(
+        self,
+        out: Path,
+        prices: Prices,
+        most: float | None = None,
+        *,
+        worker: int | None = None,
+        of: int = 1,
+    ) -> None:
+        self._out, self._prices, self._most = out, prices, most
+        path = out / (SPENT if worker is None else _SPENT_BY.format(worker))
         # Inspect's displays differ in the thread that they run tasks in.
-        self._base = sqlite3.connect(out / SPENT, isolation_level=None, check_same_thread=False)
+        self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         # A process that is killed loses nothing by it; a machine without power might.
         self._base.execute("PRAGMA synchronous = OFF")
         self._base.execute(_TABLE)
         self._largest: dict[tuple[str, str], ModelUsage] = {}
         self._reserved, self._under_way = 0.0, 0
-        self._total = sum(one.dollars or 0 for one in self.spent())
-        self.stage = ""
+        self._left = None if most is None else (most - self._total()) / of
         self.stopped = False
 
     def close(self) -> None:
@@ -67,9 +79,18 @@ class Spending:
         self._base.close()
 
     def spent(self) -> list[Spent]:
-        """Give what was spent in all runs, at the prices of today."""
+        """Give what was spent in all runs, by all workers, at the prices of today."""
+        counted: dict[tuple[str, str, str], list[int]] = {}
+        for path in [self._out / SPENT, *sorted(self._out.glob(_SPENT_BY.format("*")))]:
+            with closing(sqlite3.connect(path)) as base:
+                base.execute(_TABLE)
+                for stage, role, model, *counts in base.execute(_ALL):
+                    before = counted.get((stage, role, model), [0] * len(counts))
+                    counted[stage, role, model] = [
+                        sum(two) for two in zip(before, counts, strict=True)
+                    ]
         found = []
-        for stage, role, model, calls, sent, returned, read, write in self._base.execute(_ALL):
+        for (stage, role, model), (calls, sent, returned, read, write) in counted.items():
             usage = ModelUsage(
                 input_tokens=sent,
                 output_tokens=returned,
@@ -80,7 +101,7 @@ class Spending:
             found.append(Spent(stage, role, model, calls, sent + read + write, returned, cost))
         return found
 
-    def metered(self, model: Model, name: str, role: str) -> Model:
+    def metered(self, model: Model, name: str, role: str, stage: str) -> Model:
         """Have a model's requests counted, and stopped where they might cost too much."""
         send = model.api.generate
 
@@ -92,7 +113,7 @@ class Spending:
                 found = await send(input, tools, tool_choice, config)
                 output = found[0] if isinstance(found, tuple) else found
                 if isinstance(output, ModelOutput):
-                    self._add(name, role, output.usage or ModelUsage())
+                    self._add(stage, name, role, output.usage or ModelUsage())
             finally:
                 self._reserved -= reserved
                 self._under_way -= 1
@@ -104,7 +125,7 @@ class Spending:
     def told(self) -> str:
         """Say why no more is asked."""
         return (
-            f"{self._total:.2f} dollars are spent, and the next calls might cost more than the "
+            f"{self._total():.2f} dollars are spent, and the next calls might cost more than the "
             f"{self._most:.2f} of --max-cost"
         )
 
@@ -116,7 +137,7 @@ class Spending:
         Raises:
             CostLimitReached: Nothing is under way any more, and too little is left.
         """
-        if self._most is None:
+        if self._left is None:
             return 0.0
         sent = 2 * estimated_tokens(*(message.text for message in messages))
         while True:
@@ -124,7 +145,7 @@ class Spending:
             tokens = max_tokens or (_FIRST_GUESS if largest is None else largest.output_tokens)
             usage = ModelUsage(input_tokens=sent, output_tokens=tokens)
             cost = max(self._dollars(name, one) for one in (usage, largest) if one is not None)
-            fits = self._total + self._reserved + cost <= self._most
+            fits = self._reserved + cost <= self._left
             if fits and (largest is not None or not self._under_way):
                 break
             if not self._under_way:
@@ -134,12 +155,16 @@ class Spending:
         self._reserved += cost
         return cost
 
-    def _add(self, name: str, role: str, usage: ModelUsage) -> None:
+    def _total(self) -> float:
+        return sum(one.dollars or 0 for one in self.spent())
+
+    def _add(self, stage: str, name: str, role: str, usage: ModelUsage) -> None:
         read, write = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
         found = (usage.input_tokens, usage.output_tokens, read, write)
-        self._base.execute(_ADD, (self.stage, role, name, *found))
+        self._base.execute(_ADD, (stage, role, name, *found))
         cost = self._dollars(name, usage)
-        self._total += cost
+        if self._left is not None:
+            self._left -= cost
         largest = self._largest.setdefault((name, role), usage)
         if cost > self._dollars(name, largest):
             self._largest[name, role] = usage

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -31,22 +32,41 @@ class Map(Protocol):
     ) -> Iterator[_Made]: ...
 
 
-def workers(engine: Engine) -> Map:
+@dataclass(frozen=True)
+class Workers:
+    """Who does a build's work.
+
+    Attributes:
+        map: Gives them parts of it.
+        count: Tells how many there are.
+        apart: Whether they are processes of their own.
+    """
+
+    map: Map
+    count: Callable[[], int]
+    apart: bool
+
+
+def workers(engine: Engine) -> Workers:
     """Give the workers of an engine; Ray's are started at their first use.
 
     Raises:
         BuildError: The engine isn't installed.
     """
     if engine == "here":
-        return here
+        return HERE
     if find_spec("ray") is None:
         raise BuildError("--engine ray: needs ray: pip install 'or-eval[ray]'")
-    return on_ray
+    return Workers(on_ray, _ray_processors, True)
 
 
 def here(function: Callable[[_Part], _Made], parts: Iterable[_Part]) -> Iterator[_Made]:
     """Work in this process."""
     return map(function, parts)
+
+
+HERE = Workers(here, lambda: 1, False)
+"""The build's own process."""
 
 
 def on_ray(function: Callable[[_Part], _Made], parts: Iterable[_Part]) -> Iterator[_Made]:
@@ -56,19 +76,31 @@ def on_ray(function: Callable[[_Part], _Made], parts: Iterable[_Part]) -> Iterat
     """
     import ray
 
-    if not ray.is_initialized():
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
+    ahead = _PARTS_AHEAD * _ray_processors()
     # A task that fails for its rows fails again; one whose worker is gone does not.
     task = ray.remote(max_retries=-1, retry_exceptions=False)(_called)
     sent = ray.put(function)
-    ahead = _PARTS_AHEAD * int(ray.cluster_resources().get("CPU", 1))
     waiting: deque[Any] = deque()
     for part in parts:
-        waiting.append(task.remote(sent, part))
+        try:
+            waiting.append(task.remote(sent, part))
+        except TypeError as error:
+            raise BuildError(
+                f"--engine ray: what a stage hands out can't be sent to another process ({error}); "
+                "it may hold nothing of the build but values"
+            ) from error
         if len(waiting) > ahead:
             yield _taken(waiting.popleft())
     while waiting:
         yield _taken(waiting.popleft())
+
+
+def _ray_processors() -> int:
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
+    return int(ray.cluster_resources().get("CPU", 1))
 
 
 def _called(function: Callable[[Any], Any], part: Any) -> Any:

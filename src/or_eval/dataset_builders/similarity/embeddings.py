@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -16,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from or_eval.dataset_builders.engine.models import digest_of
+from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.near_by_meaning import Vectors
+from or_eval.dataset_builders.similarity.kept_embeddings import (
+    KeptEmbeddings,
+    digest_of_text,
+)
+from or_eval.dataset_builders.similarity.near_duplicates import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -42,8 +46,8 @@ def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> 
     """Give the embeddings of texts.
 
     A text that is longer than the model reads is embedded in parts of equal length; the parts'
-    mean stands for it. Every 4,096 texts are kept as soon as they are done, so that neither a
-    build that was cut off nor one with another threshold computes them again.
+    mean stands for it. Embeddings are kept by text, every 4,096 as soon as they are done: a text
+    that was embedded before, by whatever stage, isn't embedded again.
 
     Args:
         texts: The texts; at least one.
@@ -57,21 +61,32 @@ def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> 
     Raises:
         BuildError: The model can't be had, or gives no numbers.
     """
-    origin = _origin(model)
-    chunks = [texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK)]
-    paths = [kept / f"{_key(origin, chunk)}.npy" for chunk in chunks]
-    found = [_read(path, len(chunk)) for path, chunk in zip(paths, chunks, strict=True)]
-    missing = [number for number, vectors in enumerate(found) if vectors is None]
-    if missing:
+    there = KeptEmbeddings(kept / digest_of(_origin(model))[:16])
+    digests = [digest_of_text(text) for text in texts]
+    if missing := there.missing(digests):
         check_needs()
-        made = workers(partial(_encoded, model), [chunks[number] for number in missing])
-        for number, vectors in zip(missing, made, strict=True):
+        by_digest = dict(zip(digests, texts, strict=True))
+        chunks = list(in_batches(missing, _CHUNK))
+        made = workers(
+            partial(_encoded, model), ([by_digest[one] for one in chunk] for chunk in chunks)
+        )
+        for chunk, vectors in zip(chunks, made, strict=True):
             if not np.isfinite(vectors).all():
                 raise BuildError(f"model {model}: gives embeddings that are no numbers")
-            _write(vectors, paths[number])
-            found[number] = vectors
+            there.add(chunk, vectors)
         _load.cache_clear()
-    return np.concatenate([vectors for vectors in found if vectors is not None])
+    return there.vectors(digests)
+
+
+def check_loads(model: str) -> None:
+    """Make sure that a model can be loaded; it isn't held.
+
+    Raises:
+        BuildError: It can't.
+    """
+    check_needs()
+    _load(model)
+    _load.cache_clear()
 
 
 def _encoded(model: str, texts: Sequence[str]) -> Vectors:
@@ -158,28 +173,3 @@ def _origin(model: str) -> list[Any]:
     folder = Path(model).expanduser()
     files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
     return [model, *((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)]
-
-
-def _key(origin: list[Any], texts: Sequence[str]) -> str:
-    said = json.dumps([origin, list(texts)], ensure_ascii=True)
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
-
-
-def _read(path: Path, rows: int) -> Vectors | None:
-    try:
-        vectors: Vectors = np.load(path)
-    except (OSError, ValueError, EOFError):
-        return None
-    return vectors if vectors.ndim == 2 and len(vectors) == rows else None
-
-
-def _write(vectors: Vectors, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    try:
-        with partial.open("wb") as file:
-            np.save(file, vectors)
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise

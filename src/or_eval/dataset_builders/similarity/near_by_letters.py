@@ -11,15 +11,21 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.near_by_meaning import NearDuplicates
+from or_eval.dataset_builders.similarity.near_duplicates import (
+    NearDuplicates,
+    Places,
+    groups_of,
+    put_together,
+)
 from or_eval.dataset_builders.similarity.same_text import UNSPACED, same_text
 
 Bands: TypeAlias = npt.NDArray[np.uint64]
@@ -78,7 +84,9 @@ def bands_of(texts: Sequence[str], threshold: float) -> Bands:
     return folded
 
 
-def near_texts_within(texts: Sequence[str], bands: Bands, threshold: float) -> NearDuplicates:
+def near_texts_within(
+    texts: Sequence[str], bands: Bands, threshold: float, workers: Map = here
+) -> NearDuplicates:
     """Choose texts to keep, so that the others are near duplicates of one that is kept.
 
     Of texts that are near each other the first stays. Every other text is near the one it is
@@ -88,8 +96,9 @@ def near_texts_within(texts: Sequence[str], bands: Bands, threshold: float) -> N
         texts: The texts.
         bands: Their bands, for this threshold.
         threshold: Least similarity of near duplicates.
+        workers: Where texts are compared.
     """
-    return _near(texts, bands, threshold)
+    return _near(texts, bands, threshold, workers)
 
 
 def near_texts_of(
@@ -98,6 +107,7 @@ def near_texts_of(
     earlier: Sequence[str],
     earlier_bands: Bands,
     threshold: float,
+    workers: Map = here,
 ) -> NearDuplicates:
     """Find the texts that are near duplicates of an earlier set's.
 
@@ -107,25 +117,61 @@ def near_texts_of(
         earlier: Those of the earlier set; :attr:`NearDuplicates.of` counts in these.
         earlier_bands: Their bands.
         threshold: Least similarity of near duplicates.
+        workers: Where texts are compared.
     """
     known = len(earlier)
-    found = _near([*earlier, *texts], np.concatenate([earlier_bands, bands]), threshold, known)
+    both = [*earlier, *texts], np.concatenate([earlier_bands, bands])
+    found = _near(*both, threshold, workers, known)
     return NearDuplicates(found.of[known:], found.similarity[known:], _SEARCH)
 
 
+class _Part(NamedTuple):
+    """Texts whose bands no other text has.
+
+    Attributes:
+        texts: The texts, in the order of all.
+        bands: Their bands.
+        known: How many of them, the first, are an earlier set's; None where there is none.
+    """
+
+    texts: list[str]
+    bands: Bands
+    known: int | None
+
+
 def _near(
-    texts: Sequence[str], bands: Bands, threshold: float, known: int | None = None
+    texts: Sequence[str],
+    bands: Bands,
+    threshold: float,
+    workers: Map,
+    known: int | None = None,
 ) -> NearDuplicates:
+    """Compare texts that share bands, in parts that share none."""
+    groups = groups_of(_joined(bands), len(texts))
+    parts = (
+        _Part(
+            [texts[row] for row in rows],
+            bands[rows],
+            None if known is None else int((rows < known).sum()),
+        )
+        for rows in groups
+    )
+    made = workers(partial(_near_in, threshold), parts)
+    return put_together(len(texts), zip(groups, groups, made, strict=True))._replace(search=_SEARCH)
+
+
+def _near_in(threshold: float, part: _Part) -> NearDuplicates:
     """Go through texts in order; keep each that is near none that is kept.
 
     Where some are known, these are kept, and what comes after them is compared with them alone.
     """
+    texts, bands, known = part
     of = np.full(len(texts), -1)
     similarity = np.zeros(len(texts), np.float32)
-    shared = _shared(bands)
     runs = lru_cache(_REMEMBERED)(lambda row: runs_of_letters(texts[row]))
+    shared = _shared(bands)
     kept: defaultdict[int, list[int]] = defaultdict(list)
-    for row in np.flatnonzero(shared.any(axis=1)).tolist():
+    for row in range(len(texts)):
         keys = bands[row, shared[row]].tolist()
         if known is None or row >= known:
             proposed = sorted({other for key in keys for other in kept.get(key, ())})
@@ -137,6 +183,16 @@ def _near(
             for key in keys:
                 kept[key].append(row)
     return NearDuplicates(of, similarity, _SEARCH)
+
+
+def _joined(bands: Bands) -> Places:
+    """Give pairs of rows that share a band, so that all that share it are joined one by one."""
+    pairs = [np.empty((2, 0), np.int64)]
+    for number in range(bands.shape[1]):
+        order = np.argsort(bands[:, number], kind="stable")
+        same = np.flatnonzero(np.diff(bands[order, number]) == 0)
+        pairs.append(np.stack([order[same], order[same + 1]]))
+    return np.concatenate(pairs, axis=1)
 
 
 def _rows_of_a_band(threshold: float) -> int:

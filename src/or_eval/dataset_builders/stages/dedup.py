@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import tee
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -28,6 +29,7 @@ from or_eval.dataset_builders.engine.ports import (
     Used,
 )
 from or_eval.dataset_builders.engine.rows import Rows, in_batches
+from or_eval.dataset_builders.engine.workers import Map
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity import embeddings, near_by_letters
 from or_eval.dataset_builders.similarity.embeddings import embed
@@ -37,10 +39,10 @@ from or_eval.dataset_builders.similarity.near_by_letters import (
     near_texts_within,
 )
 from or_eval.dataset_builders.similarity.near_by_meaning import (
-    NearDuplicates,
     near_duplicates_of,
     near_duplicates_within,
 )
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources import load_prompts
@@ -152,7 +154,7 @@ def run(rows: Rows, params: DedupParams, context: StageContext) -> Iterator[Outc
     earlier = [_earlier(given) for given in params.against]
     earlier += [_Earlier(name, named) for name, named in context.named.items()]
     different: list[PromptRecord] = []
-    for found in _without_equal(rows, earlier, params.within):
+    for found in _without_equal(rows, earlier, params.within, context.map):
         if isinstance(found, Dropped):
             yield found
         elif params.threshold is None:
@@ -174,13 +176,15 @@ def _likeness(model: str | None, threshold: float, context: StageContext) -> _Li
             lambda texts: np.concatenate(
                 list(context.map(partial(bands_of, threshold=threshold), in_batches(texts, _BATCH)))
             ),
-            lambda part: near_texts_within(*part, threshold),
-            lambda part, others: near_texts_of(*part, *others, threshold),
+            lambda part: near_texts_within(*part, threshold, context.map),
+            lambda part, others: near_texts_of(*part, *others, threshold, context.map),
         )
     return _Likeness(
         lambda texts: embed(texts, model, context.out / "cache" / "embeddings", context.map),
-        lambda part: near_duplicates_within(part.marks, threshold),
-        lambda part, others: near_duplicates_of(part.marks, others.marks, threshold),
+        lambda part: near_duplicates_within(part.marks, threshold, workers=context.map),
+        lambda part, others: near_duplicates_of(
+            part.marks, others.marks, threshold, workers=context.map
+        ),
     )
 
 
@@ -210,6 +214,11 @@ def _without_near(
     for record in _without(prompts, compared).records:
         yield Kept(record)
     yield Table("comparisons", table)
+    if sampled := [row for row in table if row["pairs in the sample"]]:
+        pairs = sum(row["pairs in the sample"] for row in sampled)
+        found = sum(row["pairs in the sample"] * row["recall"] for row in sampled)
+        # A table of one row is in the funnel too.
+        yield Table("recall", [{"pairs in the sample": pairs, "recall": found / pairs}])
 
 
 def _earlier(given: EarlierSet) -> _Earlier:
@@ -230,22 +239,34 @@ def _data(params: DedupParams) -> Sequence[str]:
 
 
 def _without_equal(
-    rows: Rows, earlier: Iterable[_Earlier], within: Sequence[Facet]
+    rows: Rows, earlier: Iterable[_Earlier], within: Sequence[Facet], workers: Map
 ) -> Iterator[PromptRecord | Dropped]:
     """Give the first of equal texts, and none that an earlier set has."""
     seen: dict[bytes, tuple[str, str]] = {}
     for name, records in earlier:
-        for record in records:
-            key = text_mark(record.prompt, *_facets(record, within))
+        for record, key in _marked(records, within, workers):
             seen.setdefault(key, (record.id, f"duplicate of {name}"))
-    for row in rows:
-        key = text_mark(row.prompt, *_facets(row, within))
+    for row, key in _marked(rows, within, workers):
         if key in seen:
             first, reason = seen[key]
             yield Dropped(row, reason, f"same text as {first}")
         else:
             seen[key] = (row.id, "duplicate")
             yield row
+
+
+def _marked(
+    rows: Rows, within: Sequence[Facet], workers: Map
+) -> Iterator[tuple[PromptRecord, bytes]]:
+    """Give rows with what those share that are the same."""
+    batches, again = tee(in_batches(rows, _BATCH))
+    told = ([(row.prompt, *_facets(row, within)) for row in batch] for batch in again)
+    for batch, marks in zip(batches, workers(_marks, told), strict=True):
+        yield from zip(batch, marks, strict=True)
+
+
+def _marks(told: Sequence[tuple[Any, ...]]) -> list[bytes]:
+    return [text_mark(*one) for one in told]
 
 
 def _facets(record: PromptRecord, within: Sequence[Facet]) -> tuple[Any, ...]:
@@ -338,4 +359,17 @@ def _problem(params: DedupParams, place: Place) -> str | None:
     return None
 
 
-STAGE = Stage(DedupParams, run, data=_data, parts=_parts, problem=_problem, takes=("against",))
+def _ready(params: DedupParams) -> None:
+    if params.model is not None and params.threshold is not None:
+        embeddings.check_loads(params.model)
+
+
+STAGE = Stage(
+    DedupParams,
+    run,
+    data=_data,
+    parts=_parts,
+    problem=_problem,
+    ready=_ready,
+    takes=("against",),
+)

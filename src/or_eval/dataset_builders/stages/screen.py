@@ -7,7 +7,7 @@ which have an answer written and judged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -30,7 +30,7 @@ from or_eval.dataset_builders.engine.ports import (
     StageParams,
     Table,
 )
-from or_eval.dataset_builders.engine.rows import BATCH, SEED, Rows, in_batches, with_meta
+from or_eval.dataset_builders.engine.rows import SEED, Rows, in_batches, with_meta
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     Judging,
@@ -43,7 +43,7 @@ from or_eval.dataset_builders.panel.moderators import (
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.similarity.embeddings import check_needs, embed
+from or_eval.dataset_builders.similarity.embeddings import check_loads, check_needs, embed
 from or_eval.dataset_builders.similarity.near_by_letters import runs_of_letters
 from or_eval.schema import PromptRecord
 
@@ -55,6 +55,8 @@ OFF_SEED, LIKE_SEED, NOT_ALARMING, NO_JUDGEMENT = (
     "no judgement",
 )
 _LEVELS = ("1", "2", "3", "4", "5")
+# Rows whose similarity is measured at once; by letters, so many of them in a part.
+_AT_ONCE, _PART = 20_000, 2_000
 
 
 class Bounds(StageParams):
@@ -96,7 +98,7 @@ def run(rows: Rows, params: ScreenParams, context: StageContext) -> Iterator[Out
     levels: Counter[float] = Counter()
 
     def asked() -> Iterator[tuple[tuple[PromptRecord, str | None], list[Question[Judging]]]]:
-        for row in _measured(rows, params, context.out):
+        for row in _measured(rows, params, context):
             problem = _similarity_problem(row, params)
             shown = {"id": row.id, "category": row.category, "method": row.method}
             none: list[Question[Judging]] = []
@@ -135,31 +137,34 @@ def alarm_wording() -> Wording:
     return load_wording("screen", "alarm", "alarm", {level: level for level in _LEVELS}, "5")
 
 
-def _measured(rows: Rows, params: ScreenParams, out: Path) -> Iterator[PromptRecord]:
+def _measured(rows: Rows, params: ScreenParams, context: StageContext) -> Iterator[PromptRecord]:
     """Give rows with their similarity to the seed, where they were written from one."""
-    for some in in_batches(rows, BATCH):
+    for some in in_batches(rows, _AT_ONCE):
         written = [row for row in some if SEED in row.meta]
         found = dict(
-            zip((row.id for row in written), _similarities(written, params, out), strict=True)
+            zip((row.id for row in written), _similarities(written, params, context), strict=True)
         )
         for row in some:
             yield with_meta(row, similarity=found[row.id]) if row.id in found else row
 
 
-def _similarities(rows: list[PromptRecord], params: ScreenParams, out: Path) -> list[float]:
+def _similarities(
+    rows: list[PromptRecord], params: ScreenParams, context: StageContext
+) -> list[float]:
     pairs = [(row.prompt, str(row.meta[SEED])) for row in rows]
     if not pairs:
         return []
     if params.model is None:
-        return [_by_letters(*pair) for pair in pairs]
-    vectors = embed(list(chain(*pairs)), params.model, out / "cache" / "embeddings")
+        return list(chain(*context.map(_by_letters, in_batches(pairs, _PART))))
+    kept = context.out / "cache" / "embeddings"
+    vectors = embed(list(chain(*pairs)), params.model, kept, context.map)
     cosines = np.einsum("ij,ij->i", vectors[0::2], vectors[1::2])
     return [round(float(cosine), 3) for cosine in cosines]
 
 
-def _by_letters(text: str, seed: str) -> float:
-    ours, theirs = runs_of_letters(text), runs_of_letters(seed)
-    return round(len(ours & theirs) / len(ours | theirs), 3)
+def _by_letters(pairs: Iterable[tuple[str, str]]) -> list[float]:
+    found = (map(runs_of_letters, pair) for pair in pairs)
+    return [round(len(one & other) / len(one | other), 3) for one, other in found]
 
 
 def _similarity_problem(row: PromptRecord, params: ScreenParams) -> str | None:
@@ -192,6 +197,11 @@ def _problem(params: ScreenParams, place: Place) -> str | None:
     return None
 
 
+def _ready(params: ScreenParams) -> None:
+    if params.model is not None:
+        check_loads(params.model)
+
+
 STAGE = Stage(
     ScreenParams,
     run,
@@ -201,4 +211,5 @@ STAGE = Stage(
     data=lambda params: [] if params.model is None else [params.model],
     parts=_parts,
     problem=_problem,
+    ready=_ready,
 )

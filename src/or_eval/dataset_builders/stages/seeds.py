@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -235,20 +236,19 @@ def _harvested(harvest: _Harvest) -> Iterator[Outcome]:
 def _question(
     category: Category, wanted: int, params: SeedsParams, context: StageContext
 ) -> Question[Seeking]:
-    def seeking(number: int) -> Seeking:
-        return Seeking(
-            category,
-            number,
-            batch=params.batch,
-            dry_after=params.dry_after,
-            language=context.language,
-            temperature=params.temperature,
-        )
+    seeking = partial(
+        Seeking,
+        category,
+        batch=params.batch,
+        dry_after=params.dry_after,
+        language=context.language,
+        temperature=params.temperature,
+    )
 
     return Question(
         WRITER,
         context.in_turn(WRITER, category.key),
-        lambda: seeking(wanted),
+        partial(seeking, wanted),
         size=wanted,
         opening=seeking(1).request(),
         course=params.dry_after,

@@ -83,9 +83,12 @@ def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterato
     path = existing_file(params.system_prompt)
     system = params.system_prompt if path is None else path.read_text("utf-8")
 
+    # Nothing else of the context: the task may be made in another process.
+    name = str(context.recipe.get("name"))
+
     def test(some: list[PromptRecord]) -> Task:
         made = refusal_task(
-            LoadedPrompts(records=some, duplicates=0, name=str(context.recipe.get("name"))),
+            LoadedPrompts(records=some, duplicates=0, name=name),
             system_prompt=params.system_prompt,
             description="Which prompts of a data set that is being built do models refuse?",
         )

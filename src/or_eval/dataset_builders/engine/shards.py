@@ -1,0 +1,250 @@
+"""A shard of a build's calls: what one process has models answer, in ordinary Inspect evals.
+
+It takes nothing from the process that sends it but values, so that it can run in another one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from inspect_ai import Task, eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog
+from inspect_ai.model import GenerateConfig, GenerateConfigArgs, Model, ModelOutput
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import AdaptiveConcurrency
+
+from or_eval.dataset_builders.engine.answer_ledger import MARK, REPLIES, SIZE
+from or_eval.dataset_builders.engine.conversations import (
+    Answer,
+    Question,
+    Reply,
+    Request,
+    replayed,
+    reply_of,
+)
+from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make, made_of, share_of
+from or_eval.dataset_builders.engine.request_errors import request_problem
+from or_eval.dataset_builders.engine.spending import Spending
+from or_eval.solvers.structured_output import failure, generate_structured
+
+LOGS = "logs"
+
+_CACHE = "cache"
+_CACHE_PLACE = "INSPECT_CACHE_DIR"
+_FLUSHES = 20
+
+MakeTasks: TypeAlias = Callable[[Make, dict[str, Answer]], list[Task]]
+"""Makes tasks, whose solvers put the answers of conversations into the mapping."""
+
+
+class Shard(NamedTuple):
+    """What one process has answered.
+
+    Attributes:
+        tasks: Makes its tasks; each has a log of its own.
+        samples: The samples of all of them.
+        roles: Models that the tasks ask beside their own.
+        worker: Which of the build's workers does it; None for the build's own process.
+        of: How many workers share the calls at once, and the money.
+    """
+
+    tasks: MakeTasks
+    samples: int
+    roles: Mapping[str, Sequence[BoundModel]]
+    worker: int | None = None
+    of: int = 1
+
+
+class Held(NamedTuple):
+    """What came of a shard.
+
+    Attributes:
+        logs: The logs, without their samples.
+        answers: The conversations that came to their end.
+        stopped: Whether calls were held back since they might have cost too much.
+    """
+
+    logs: list[EvalLog]
+    answers: dict[str, Answer]
+    stopped: bool
+
+
+def hold_shard(asking: Asking, out: Path, stage: str, shard: Shard) -> Held:
+    """Have a shard answered.
+
+    Args:
+        asking: How models are called.
+        out: Folder of the build, which has the replies that came before, and takes logs and costs.
+        stage: The stage for which costs are counted.
+        shard: The shard.
+    """
+    config = share_of(asking.config, shard.of)
+    if shard.of > 1:
+        whole = AdaptiveConcurrency()
+        bounds = {name: getattr(whole, name) // shard.of or 1 for name in ("min", "start", "max")}
+        config.setdefault("adaptive_connections", AdaptiveConcurrency(**bounds))
+    answers: dict[str, Answer] = {}
+    money = Spending(out, asking.prices, asking.max_cost, worker=shard.worker, of=shard.of)
+    with closing(money) as spending, cache_of(asking, out):
+
+        def make(model: BoundModel, role: str) -> Model:
+            return spending.metered(model.shared(shard.of).make(), model.name, role, stage)
+
+        tasks = shard.tasks(make, answers)
+        logs = eval(
+            tasks,
+            model_roles=made_of(shard.roles, make),
+            log_dir=str(out / LOGS),
+            # Every sample is tried before a stage fails, so that little is left to do again.
+            fail_on_error=False,
+            continue_on_fail=True,
+            retry_on_error=asking.retry_attempts,
+            max_tasks=len(tasks),
+            log_buffer=max(10, shard.samples // _FLUSHES),
+            # What a killed run loses for it is in the cache.
+            log_realtime=False,
+            log_header_only=True,
+            display="none" if shard.worker is not None else asking.display,  # type: ignore[arg-type]
+            ctl_server=False,
+            **GenerateConfigArgs(**config),  # type: ignore[typeddict-item]
+        )
+        return Held(logs, answers, spending.stopped)
+
+
+def conversation_tasks(
+    name: str,
+    questions: Mapping[str, Question[Any]],
+    earlier: Mapping[str, Sequence[Reply]],
+    make: Make,
+    answers: dict[str, Answer],
+) -> list[Task]:
+    """Make the tasks in which conversations are held, one for each model that answers."""
+    by_model: dict[str, dict[str, Question[Any]]] = {}
+    for key, question in questions.items():
+        by_model.setdefault(question.models[0].identity, {})[key] = question
+    return [_task(name, asked, earlier, answers, make) for asked in by_model.values()]
+
+
+def _task(
+    name: str,
+    questions: Mapping[str, Question[Any]],
+    earlier: Mapping[str, Sequence[Reply]],
+    answers: dict[str, Answer],
+    make: Make,
+) -> Task:
+    """Make the task in which conversations are held with models of one kind."""
+    samples = [
+        Sample(id=key, input=question.text or key, metadata=dict(question.shown))
+        for key, question in questions.items()
+    ]
+    first = next(iter(questions.values()))
+    made: dict[str, Model] = {}
+    for question in questions.values():
+        for bound in question.models:
+            if bound.identity not in made:
+                made[bound.identity] = make(bound, question.role)
+    conversations: dict[str, Any] = {}
+    return Task(
+        name=name,
+        dataset=MemoryDataset(samples, name=name),
+        solver=hold(questions, made, earlier, conversations, answers),
+        scorer=told(conversations),
+        model=made[first.models[0].identity],
+        metadata={MARK: "questions", "role": first.role},
+    )
+
+
+@solver
+def hold(
+    questions: Mapping[str, Question[Any]],
+    models: Mapping[str, Model],
+    earlier: Mapping[str, Sequence[Reply]],
+    conversations: dict[str, Any],
+    kept: dict[str, Answer],
+) -> Solver:
+    """Hold the conversation of each sample's question, or go on with it, and keep its replies."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        question = questions[str(state.sample_id)]
+        replies = list(earlier.get(str(state.sample_id), ()))
+        conversation = replayed(question, replies)
+        state.messages = []
+        while (request := conversation.request()) is not None:
+            bound = question.models[len(replies) % len(question.models)]
+            output, reply = await _send(request, models[bound.identity], bound.name)
+            # The log shows what was asked last with all that came before it.
+            shown = {id(message) for message in state.messages}
+            state.messages += [message for message in request.messages if id(message) not in shown]
+            if output is not None and not output.empty:
+                state.messages.append(output.message)
+                state.output = output
+            conversation.take(reply)
+            replies.append(reply)
+        state.store.set(REPLIES, [list(reply) for reply in replies])
+        state.store.set(SIZE, question.size)
+        conversations[str(state.sample_id)] = conversation
+        kept[str(state.sample_id)] = Answer(replies, question.size)
+        return state
+
+    return solve
+
+
+@scorer(metrics=[mean()], name="answer")
+def told(conversations: dict[str, Any]) -> Scorer:
+    """Show what a conversation came to, for those who read its log."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        found = conversations.pop(str(state.sample_id)).told()
+        return Score(value=found.value, answer=found.answer, explanation=found.explanation)
+
+    return score
+
+
+class CallFailed(Exception):
+    """A call failed for good, and not because of its request; the build can be resumed."""
+
+
+async def _send(request: Request, model: Model, name: str) -> tuple[ModelOutput | None, Reply]:
+    try:
+        if request.schema is not None:
+            output = await generate_structured(
+                model, list(request.messages), request.schema, temperature=request.temperature
+            )
+        else:
+            config = GenerateConfig(temperature=request.temperature)
+            output = await model.generate(list(request.messages), config=config)
+    except Exception as error:
+        said = failure(error, model)
+        if problem := request_problem(error):
+            return None, Reply(name, said, problem, problem, request.about)
+        # Not chained: the error may quote the request with its key.
+        raise CallFailed(f"{name}: {said}") from None
+    return output, reply_of(output, name, request.about)
+
+
+def cache_of(asking: Asking, out: Path) -> AbstractContextManager[None]:
+    """Let Inspect keep replies in the build's folder, or where it does by itself."""
+    return _cache_in(None if asking.shared_cache else out / _CACHE)
+
+
+@contextmanager
+def _cache_in(folder: Path | None) -> Iterator[None]:
+    """Let Inspect keep its cache in a folder; it takes the place from the environment alone."""
+    if folder is None:
+        yield
+        return
+    earlier = os.environ.get(_CACHE_PLACE)
+    os.environ[_CACHE_PLACE] = str(folder)
+    try:
+        yield
+    finally:
+        if earlier is None:
+            del os.environ[_CACHE_PLACE]
+        else:
+            os.environ[_CACHE_PLACE] = earlier
