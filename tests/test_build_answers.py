@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
-from inspect_ai.log import list_eval_logs
+from inspect_ai.log import list_eval_logs, read_eval_log
+from inspect_ai.model import ChatMessageUser
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 
 from or_eval.dataset_builders.engine import asking as asking_module
 from or_eval.dataset_builders.engine import fingerprint
+from or_eval.dataset_builders.engine.asking import Asker
+from or_eval.dataset_builders.engine.conversations import Question, Told
+from or_eval.dataset_builders.engine.conversations import Reply as Answered
+from or_eval.dataset_builders.engine.conversations import Request as Asked
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.replies_under_way import UnderWay
 from or_eval.dataset_builders.engine.run import Build, Selection
+from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import test_refusal as refusal_stage
 from or_eval.dataset_builders.writing import rewriting
 from or_eval.dataset_builders.writing.rewrite_checks import Wanted, Written, check_text
 from scripted_builds import servers
-from servers import ScriptedServer
+from servers import API_KEY, Reply, Request, ScriptedServer
 from test_build_scripted import ARM_TEXTS, CHANGES, Writer, moderator, rows, target
 
 
@@ -156,3 +164,73 @@ def test_questions_go_out_in_shards(built: Built, monkeypatch: pytest.MonkeyPatc
     assert names.count("moderate") == 3 * 3  # seven prompts in threes, three moderators
     assert names.count("test-refusal") == 3 * 2
     assert built.published() == published
+
+
+class Twice:
+    """A conversation of two requests."""
+
+    def __init__(self) -> None:
+        self.replies: list[str] = []
+
+    def request(self) -> Asked | None:
+        said = f"question {len(self.replies)}"
+        return Asked((ChatMessageUser(content=said),)) if len(self.replies) < 2 else None
+
+    def take(self, reply: Answered) -> None:
+        self.replies.append(reply.text)
+
+    def told(self) -> Told:
+        return Told(1, "both")
+
+
+def test_a_reply_is_kept_before_its_conversation_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    broken = [Reply("no key", status=401)] * 2  # the call, and its sample's other attempt
+
+    def script(request: Request) -> Reply | str:
+        return broken.pop() if broken and request.question == "question 1" else request.question
+
+    def ask() -> list[str]:
+        with closing(Asker(asking, tmp_path)) as asker:
+            [(_, [talk])] = asker.ask("x", [("", [Question("writer", models, Twice)])])
+            return talk.replies
+
+    with ScriptedServer(script) as server:
+        asking = Asking(roles=(f"writer={server.role_option('w')}",), display="none")
+        models = asking.bindings()["writer"].models
+        with pytest.raises(BuildError, match="1 of 1 calls failed"):
+            ask()
+        # Nothing but the ledger holds the first reply: its sample failed.
+        assert ask() == ["question 0", "question 1"]
+        asked = [request.question for request in server.requests]
+    assert asked == ["question 0", *["question 1"] * 3]
+    logs = [read_eval_log(log) for log in list_eval_logs(str(tmp_path / "logs"))]
+    [told] = [log.samples[0] for log in logs if log.samples[0].error is None]
+    messages = [message.text for message in told.messages]
+    assert messages == ["question 0", "question 0", "question 1", "question 1"]
+
+
+def test_a_full_disk_stops_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    opened = UnderWay.__init__
+
+    def small(self: UnderWay, *given: object) -> None:
+        opened(self, *given)
+        self._base.execute("PRAGMA max_page_count = 40")
+
+    monkeypatch.setattr(UnderWay, "__init__", small)
+    with ScriptedServer(lambda request: 9_000 * "long ") as server:
+        config = {"max_connections": 1}
+        asking = Asking(roles=(f"writer={server.role_option('w')}",), config=config, display="none")
+        models = asking.bindings()["writer"].models
+        questions = [
+            (course, [Question("writer", models, Twice, course=course)]) for course in range(20)
+        ]
+        with (
+            closing(Asker(asking, tmp_path)) as asker,
+            pytest.raises(OSError, match="disk is full"),
+        ):
+            list(asker.ask("x", questions))
+        assert len(server.requests) < 10

@@ -122,7 +122,7 @@ def test_a_part_is_repeated_until_nothing_is_short(builder: Builder) -> None:
     builder.build().run()
     assert all("done before" in line for line in builder.said)
     published = builder.published()
-    for gone in ("stages", "cache", "dataset"):
+    for gone in ("stages", "dataset"):
         shutil.rmtree(builder.folder / "out" / gone)
     builder.build().run()
     assert (len(builder.server.requests), builder.published()) == (asked, published)
@@ -199,8 +199,7 @@ def test_only_what_is_missing_is_asked_where_more_is_wanted(builder: Builder) ->
     # A question a category for a third seed, one for its rewrites, and two judgements of these.
     assert asked("seeds.per_category=3") == 2 * (1 + 1 + 2)
     assert asked("seeds.per_category=1") == 0
-    for gone in ("stages", "cache"):
-        shutil.rmtree(builder.folder / "out" / gone)
+    shutil.rmtree(builder.folder / "out/stages")
     (builder.folder / "out/ledger.sqlite").unlink()
     assert asked("rewrite.count=5") == 0
     assert list(builder.rows("rewrite")["prompt"]) == more

@@ -19,6 +19,7 @@ from inspect_ai.log import (
 )
 
 from or_eval.dataset_builders.engine.conversations import Answer, Reply
+from or_eval.dataset_builders.engine.replies_under_way import take_up
 from or_eval.dataset_builders.engine.request_errors import FAILED, is_of_length
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.tested_logs import tested_in
@@ -27,11 +28,11 @@ LEDGER = "ledger.sqlite"
 MARK = "or_eval"
 """Key of a log's metadata that says what kind of log of a build it is."""
 REPLIES = "replies"
-"""Key of a sample's store that holds the replies of a conversation that came to its end."""
+"""Key of a sample's metadata that holds the replies of a conversation that came to its end."""
 SIZE = "size"
-"""Key of a sample's store that says how much was wanted of it."""
+"""Key of a sample's metadata that says how much was wanted of it."""
 
-_UNUSED = {"messages", "events", "events_data", "attachments", "error_retries", "output"}
+_UNUSED = {"messages", "events", "events_data", "attachments", "error_retries", "output", "store"}
 _REJECTS_ALL = 10
 _LOOKED_UP = 500
 _TABLES = """
@@ -66,6 +67,7 @@ class Ledger:
         Args:
             besides: Logs that are left out.
         """
+        take_up(self._out, self._take_up)
         left_out = {self._name(path) for path in besides}
         known = {log: rest for log, *rest in self._base.execute("SELECT * FROM logs")}
         for path in sorted(self._logs.rglob("*.eval")):
@@ -114,13 +116,23 @@ class Ledger:
                 (name, state.st_size, state.st_mtime_ns),
             )
 
+    def _take_up(self, replies: list[tuple[str, str]]) -> None:
+        """Take the replies of conversations that didn't come to their end, or to a log."""
+        with self._base:
+            self._base.executemany(
+                "INSERT INTO answers VALUES (?, ?, 0, NULL) ON CONFLICT (key) DO UPDATE SET "
+                "replies = excluded.replies "
+                "WHERE json_array_length(excluded.replies) > json_array_length(answers.replies)",
+                replies,
+            )
+
     def answers(self, keys: Iterable[str]) -> dict[str, list[Reply]]:
-        """Give the replies to the questions that were answered, by key."""
+        """Give the replies to the questions that were asked, by key."""
         found = self._look_up("SELECT key, replies FROM answers", keys)
         return {key: [Reply(*reply) for reply in json.loads(text)] for key, text in found}
 
     def sizes(self, keys: Iterable[str]) -> dict[str, int]:
-        """Give how much was wanted of the questions that were answered, by key."""
+        """Give how much was wanted of the questions that were asked, by key; 0 if under way."""
         return dict(self._look_up("SELECT key, size FROM answers", keys))
 
     def tested(self, keys: Iterable[str]) -> dict[str, Path]:
@@ -183,10 +195,10 @@ def answers_in(path: Path) -> dict[str, Answer]:
     samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=_UNUSED)
     return {
         str(sample.id): Answer(
-            [Reply(*reply) for reply in sample.store[REPLIES]], sample.store.get(SIZE, 1)
+            [Reply(*reply) for reply in sample.metadata[REPLIES]], sample.metadata[SIZE]
         )
         for sample in samples
-        if sample.error is None and REPLIES in sample.store
+        if sample.error is None and REPLIES in sample.metadata
     }
 
 

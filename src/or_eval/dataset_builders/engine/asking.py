@@ -1,12 +1,14 @@
 """Asking models: what isn't answered yet goes out as Inspect tasks, in shards, and is kept.
 
 Three things make sure that nothing is asked twice. What a log holds is in the ledger, under the
-question. Each reply is put in Inspect's cache, in the build's folder, as soon as it comes, for
-conversations that were under way. And equal questions are asked once.
+question. Each reply is on disk as soon as it comes, for conversations that were under way. And
+equal questions are asked once. Tests of models are Inspect tasks of their own, whose replies are in
+Inspect's cache, in the build's folder.
 """
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -21,6 +23,7 @@ from or_eval.dataset_builders.engine.answer_ledger import MARK, Ledger, tested_k
 from or_eval.dataset_builders.engine.conversations import Answer, Question, Talk, replayed
 from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make
 from or_eval.dataset_builders.engine.ports import TARGET, Spent, Verdicts
+from or_eval.dataset_builders.engine.replies_under_way import UnderWay
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.shards import (
     LOGS,
@@ -40,6 +43,8 @@ SHARD = 10_000
 """Most samples that are asked at once, which bounds what is in memory and what a resume reads."""
 
 _AS_SHOWN = re.compile(r"\w+\((['\"])(.*)\1,?\)", re.DOTALL)
+# As SQLite and Python say it; a provider's words stand behind the model's name.
+_DISK_FULL = re.compile(r"database or disk is full|\[Errno 28\]|OSError\(28,")
 _ERROR_CHARS = 300
 
 Item = TypeVar("Item")
@@ -163,7 +168,7 @@ class Asker:
         def tasks(some: Sequence[str]) -> MakeTasks:
             asked = {key: questions[key] for key in some}
             known = {key: earlier[key] for key in some if key in earlier}
-            return partial(conversation_tasks, name, asked, known)
+            return partial(conversation_tasks, name, asked, known, self._asking.shared_cache)
 
         models = [model for question in questions.values() for model in question.models]
         answers = self._run(list(questions), tasks, models)
@@ -206,6 +211,8 @@ class Asker:
         if any(one.stopped for one in held):
             with closing(self._spending()) as spending:
                 raise BuildError(spending.told())
+        if any(map(says_disk_full, failed)):
+            raise OSError(errno.ENOSPC, failed[0])
         if failed:
             total = sum(log.eval.dataset.samples or 0 for log in logs)
             raise BuildError(f"{len(failed)} of {total} calls failed, the first: {failed[0]}")
@@ -213,7 +220,7 @@ class Asker:
 
     def _take(self, log: EvalLog, answers: Mapping[str, Answer]) -> list[str]:
         """Take what a log holds into the ledger; give its errors."""
-        if not log.location:
+        if not Path(log.location).is_file():
             return [] if log.error is None else [_line(log.error.message)]
         summaries = read_eval_log_sample_summaries(log.location)
         errors = [_line(summary.error) for summary in summaries if summary.error]
@@ -232,13 +239,18 @@ def _test_task(
     task: Callable[[list[PromptRecord]], Task],
     verdicts: str,
     make: Make,
-    answers: dict[str, Answer],
+    under_way: UnderWay,
 ) -> list[Task]:
     """Make the task that tests a model; it holds no conversations."""
     made = task(list(rows))
     made.metadata = {**(made.metadata or {}), MARK: mark, VERDICTS: verdicts}
     made.model = make(model, TARGET)
     return [made]
+
+
+def says_disk_full(message: str) -> bool:
+    """Tell whether an error, which Inspect keeps as a text, is of a full disk."""
+    return bool(_DISK_FULL.match(message))
 
 
 def _line(message: str) -> str:

@@ -121,7 +121,7 @@ class Question(Generic[Talk]):
 class Answer(NamedTuple):
     """What is kept of a conversation: its replies, and how much was wanted of it."""
 
-    replies: Sequence[Reply]
+    replies: list[Reply]
     size: int = 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 
 import anyio
@@ -102,6 +103,8 @@ async def _check(model: Model, bound: BoundModel, role: str) -> None:
     config = GenerateConfig(max_tokens=_REPLY_TOKENS, max_retries=1, timeout=_SECONDS, cache=False)
     try:
         await model.generate(_QUESTION, config=config)
+    except sqlite3.OperationalError:
+        raise  # of the disk
     except Exception as error:
         # Whoever rejects this request for what it says or asks for can be reached.
         if request_problem(error) is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from or_eval.dataset_builders.engine.asking import Asker
+from or_eval.dataset_builders.engine.asking import Asker, says_disk_full
 from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
 from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
@@ -89,32 +89,36 @@ class Build:
         """
         wanted = selection or Selection()
         self._check(wanted)
-        try:
-            with self.asker() as asker:
-                if wanted.failed:
-                    self.say(f"{asker.ledger.forget_failed()} questions are asked again")
-                try:
-                    self._reach_all(wanted, asker)
-                except DataError:
-                    # It tells where the rows went of which the error says that none is left.
-                    with suppress(OSError):
-                        self._write_funnel(wanted, asker)
-                    raise
-                return self._write_funnel(wanted, asker)
-        except OSError as error:
-            raise _disk_error(error, self.out) from error
-        except sqlite3.OperationalError as error:
-            full = "full" in str(error)
-            raise _disk_error(OSError(errno.ENOSPC if full else 0, str(error)), self.out) from error
+        with self.asker() as asker:
+            if wanted.failed:
+                self.say(f"{asker.ledger.forget_failed()} questions are asked again")
+            try:
+                self._reach_all(wanted, asker)
+            except DataError:
+                # It tells where the rows went of which the error says that none is left.
+                with suppress(OSError):
+                    self._write_funnel(wanted, asker)
+                raise
+            return self._write_funnel(wanted, asker)
 
     @contextmanager
     def asker(self) -> Iterator[Asker]:
-        """Hold the folder, and give what asks models for it."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        with locked(self.out):
-            self._claim()
-            with closing(Asker(self.asking, self.out, workers(self.engine))) as asker:
-                yield asker
+        """Hold the folder, and give what asks models for it.
+
+        Raises:
+            BuildError: The folder is held or another recipe's, or can't be written to.
+        """
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            with locked(self.out):
+                self._claim()
+                with closing(Asker(self.asking, self.out, workers(self.engine))) as asker:
+                    yield asker
+        except OSError as error:
+            raise _disk_error(error, self.out) from error
+        except sqlite3.OperationalError as error:
+            code = errno.ENOSPC if says_disk_full(str(error)) else 0
+            raise _disk_error(OSError(code, str(error)), self.out) from error
 
     def state(self, entry: RecipeStage) -> tuple[StoredStage | None, str]:
         """Give a stage's result where it is up to date, or else why it has to run.

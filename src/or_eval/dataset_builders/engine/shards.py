@@ -5,7 +5,9 @@ It takes nothing from the process that sends it but values, so that it can run i
 
 from __future__ import annotations
 
+import gc
 import os
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -25,10 +27,10 @@ from or_eval.dataset_builders.engine.conversations import (
     Question,
     Reply,
     Request,
-    replayed,
     reply_of,
 )
 from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make, made_of, share_of
+from or_eval.dataset_builders.engine.replies_under_way import UnderWay
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.spending import Spending
 from or_eval.solvers.structured_output import failure, generate_structured
@@ -39,8 +41,8 @@ _CACHE = "cache"
 _CACHE_PLACE = "INSPECT_CACHE_DIR"
 _FLUSHES = 20
 
-MakeTasks: TypeAlias = Callable[[Make, dict[str, Answer]], list[Task]]
-"""Makes tasks, whose solvers put the answers of conversations into the mapping."""
+MakeTasks: TypeAlias = Callable[[Make, UnderWay], list[Task]]
+"""Makes tasks, whose solvers hand on each reply to a conversation as it comes."""
 
 
 class Shard(NamedTuple):
@@ -89,54 +91,63 @@ def hold_shard(asking: Asking, out: Path, stage: str, shard: Shard) -> Held:
         whole = AdaptiveConcurrency()
         bounds = {name: getattr(whole, name) // shard.of or 1 for name in ("min", "start", "max")}
         config.setdefault("adaptive_connections", AdaptiveConcurrency(**bounds))
-    answers: dict[str, Answer] = {}
     money = Spending(out, asking.prices, asking.max_cost, worker=shard.worker, of=shard.of)
-    with closing(money) as spending, cache_of(asking, out):
+    kept = UnderWay(out, shard.worker)
+    with closing(money) as spending, closing(kept) as under_way, cache_of(asking, out):
 
         def make(model: BoundModel, role: str) -> Model:
             return spending.metered(model.shared(shard.of).make(), model.name, role, stage)
 
-        tasks = shard.tasks(make, answers)
-        logs = eval(
-            tasks,
-            model_roles=made_of(shard.roles, make),
-            log_dir=str(out / LOGS),
-            # Every sample is tried before a stage fails, so that little is left to do again.
-            fail_on_error=False,
-            continue_on_fail=True,
-            retry_on_error=asking.retry_attempts,
-            max_tasks=len(tasks),
-            log_buffer=max(10, shard.samples // _FLUSHES),
-            # What a killed run loses for it is in the cache.
-            log_realtime=False,
-            log_header_only=True,
-            display="none" if shard.worker is not None else asking.display,  # type: ignore[arg-type]
-            ctl_server=False,
-            **GenerateConfigArgs(**config),  # type: ignore[typeddict-item]
-        )
-        return Held(logs, answers, spending.stopped)
+        tasks = shard.tasks(make, under_way)
+        with _garbage_sought_among_new_things():
+            logs = eval(
+                tasks,
+                model_roles=made_of(shard.roles, make),
+                log_dir=str(out / LOGS),
+                # Every sample is tried before a stage fails, so that little is left to do again.
+                fail_on_error=False,
+                continue_on_fail=True,
+                retry_on_error=asking.retry_attempts,
+                max_tasks=len(tasks),
+                log_buffer=max(10, shard.samples // _FLUSHES),
+                # What a killed run loses for it is kept besides.
+                log_realtime=False,
+                log_header_only=True,
+                display="none" if shard.worker is not None else asking.display,  # type: ignore[arg-type]
+                ctl_server=False,
+                **GenerateConfigArgs(**config),  # type: ignore[typeddict-item]
+            )
+        return Held(logs, under_way.answers, spending.stopped)
 
 
 def conversation_tasks(
     name: str,
     questions: Mapping[str, Question[Any]],
-    earlier: Mapping[str, Sequence[Reply]],
+    earlier: Mapping[str, list[Reply]],
+    cached: bool,
     make: Make,
-    answers: dict[str, Answer],
+    under_way: UnderWay,
 ) -> list[Task]:
     """Make the tasks in which conversations are held, one for each model that answers."""
+
+    def asked_model(bound: BoundModel, role: str) -> Model:
+        model = make(bound, role)
+        if not cached:
+            model.config.cache = None  # what came is kept otherwise
+        return model
+
     by_model: dict[str, dict[str, Question[Any]]] = {}
     for key, question in questions.items():
         by_model.setdefault(question.models[0].identity, {})[key] = question
-    return [_task(name, asked, earlier, answers, make) for asked in by_model.values()]
+    return [_task(name, asked, earlier, asked_model, under_way) for asked in by_model.values()]
 
 
 def _task(
     name: str,
     questions: Mapping[str, Question[Any]],
-    earlier: Mapping[str, Sequence[Reply]],
-    answers: dict[str, Answer],
+    earlier: Mapping[str, list[Reply]],
     make: Make,
+    under_way: UnderWay,
 ) -> Task:
     """Make the task in which conversations are held with models of one kind."""
     samples = [
@@ -153,7 +164,7 @@ def _task(
     return Task(
         name=name,
         dataset=MemoryDataset(samples, name=name),
-        solver=hold(questions, made, earlier, conversations, answers),
+        solver=hold(questions, made, earlier, conversations, under_way),
         scorer=told(conversations),
         model=made[first.models[0].identity],
         metadata={MARK: "questions", "role": first.role},
@@ -164,20 +175,36 @@ def _task(
 def hold(
     questions: Mapping[str, Question[Any]],
     models: Mapping[str, Model],
-    earlier: Mapping[str, Sequence[Reply]],
+    earlier: Mapping[str, list[Reply]],
     conversations: dict[str, Any],
-    kept: dict[str, Answer],
+    under_way: UnderWay,
 ) -> Solver:
     """Hold the conversation of each sample's question, or go on with it, and keep its replies."""
+    unkept: list[sqlite3.OperationalError] = []
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        question = questions[str(state.sample_id)]
-        replies = list(earlier.get(str(state.sample_id), ()))
-        conversation = replayed(question, replies)
+        key = str(state.sample_id)
+        question = questions[key]
+        conversation = question.start()
+        replies = under_way.replies(key) or list(earlier.get(key, ()))
         state.messages = []
+        taken = 0
         while (request := conversation.request()) is not None:
-            bound = question.models[len(replies) % len(question.models)]
-            output, reply = await _send(request, models[bound.identity], bound.name)
+            if taken < len(replies):
+                reply = replies[taken]
+                output: ModelOutput | None = ModelOutput.from_content(reply.model, reply.text)
+            else:
+                if unkept:
+                    raise unkept[0]
+                bound = question.models[taken % len(question.models)]
+                try:
+                    output, reply = await _send(request, models[bound.identity], bound.name)
+                    replies.append(reply)
+                    under_way.keep(key, replies)
+                except sqlite3.OperationalError as error:
+                    # The disk is full, and whatever is asked now would be lost.
+                    unkept.append(error)
+                    raise
             # The log shows what was asked last with all that came before it.
             shown = {id(message) for message in state.messages}
             state.messages += [message for message in request.messages if id(message) not in shown]
@@ -185,11 +212,11 @@ def hold(
                 state.messages.append(output.message)
                 state.output = output
             conversation.take(reply)
-            replies.append(reply)
-        state.store.set(REPLIES, [list(reply) for reply in replies])
-        state.store.set(SIZE, question.size)
-        conversations[str(state.sample_id)] = conversation
-        kept[str(state.sample_id)] = Answer(replies, question.size)
+            taken += 1
+        # Not in the store, whose changes Inspect would log once more.
+        state.metadata |= {REPLIES: [list(reply) for reply in replies], SIZE: question.size}
+        conversations[key] = conversation
+        under_way.answers[key] = Answer(replies, question.size)
         return state
 
     return solve
@@ -219,6 +246,8 @@ async def _send(request: Request, model: Model, name: str) -> tuple[ModelOutput 
         else:
             config = GenerateConfig(temperature=request.temperature)
             output = await model.generate(list(request.messages), config=config)
+    except sqlite3.OperationalError:
+        raise
     except Exception as error:
         said = failure(error, model)
         if problem := request_problem(error):
@@ -231,6 +260,19 @@ async def _send(request: Request, model: Model, name: str) -> tuple[ModelOutput 
 def cache_of(asking: Asking, out: Path) -> AbstractContextManager[None]:
     """Let Inspect keep replies in the build's folder, or where it does by itself."""
     return _cache_in(None if asking.shared_cache else out / _CACHE)
+
+
+@contextmanager
+def _garbage_sought_among_new_things() -> Iterator[None]:
+    """Keep Python from looking through all that is loaded again and again.
+
+    For a model that answers at once, that is a quarter of a call's time.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager
