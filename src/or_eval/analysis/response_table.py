@@ -8,7 +8,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pandas as pd
-from inspect_ai._util.file import file as open_file
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput
 
@@ -16,6 +15,7 @@ from or_eval.analysis.families import response_families
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.responses import RECORD, VERDICT, Logs
 from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
+from or_eval.inspect_private import file as open_file
 
 COLUMNS = (
     *("model", "base_model", "condition", "benchmark", "task", "log"),

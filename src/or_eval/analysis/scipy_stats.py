@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
+
+from or_eval.inspect_private import PrerequisiteError
 
 
 def scipy_stats() -> Any:

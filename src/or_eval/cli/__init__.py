@@ -41,7 +41,7 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
-        from inspect_ai._util.error import PrerequisiteError
+        from or_eval.inspect_private import PrerequisiteError
 
         try:
             return super().invoke(ctx)

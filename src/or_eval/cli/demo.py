@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog
-    from inspect_ai.log._log import EvalScore
+    from inspect_ai.log import EvalLog, EvalScore
 
 MODEL = "gguf/smollm2-135m-instruct"
 SYSTEM_PROMPTS = ("none", "safe")
@@ -92,10 +91,10 @@ def _interval(rates: dict[str, int | float], name: str) -> str:
 
 def _write_reports(folder: Path, logs: list[EvalLog]) -> None:
     """Write a report on the first log, and one on what changed in the second."""
-    from inspect_ai._util.error import PrerequisiteError
     from rich.text import Text
 
     from or_eval.analysis.report import write_comparison, write_report
+    from or_eval.inspect_private import PrerequisiteError
 
     plain, cautious = (log.location for log in logs)
     try:

@@ -230,7 +230,7 @@ def _log_named_after(model: str) -> Iterator[None]:
 
 
 def _remove(location: str) -> None:
-    from inspect_ai._util.file import filesystem
+    from or_eval.inspect_private import filesystem
 
     filesystem(location).rm(location)
 

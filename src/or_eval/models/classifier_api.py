@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput, ModelUsage
-from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI
 from inspect_ai.tool import ToolChoice, ToolInfo
+
+from or_eval.inspect_private import OpenAICompatibleAPI, PrerequisiteError
 
 SERVICE = "classifier"
 _NO_KEY = "none"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import ModelAPI, modelapi
+
+from or_eval.inspect_private import PrerequisiteError
 
 
 @modelapi(name="gguf")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from anyio import to_thread
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessage,
@@ -15,11 +14,11 @@ from inspect_ai.model import (
     ModelOutput,
     RetryDecision,
 )
-from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI
 from inspect_ai.tool import ToolChoice, ToolInfo
 from inspect_ai.util import concurrency
 from openai import APIStatusError
 
+from or_eval.inspect_private import OpenAICompatibleAPI, PrerequisiteError
 from or_eval.models.gguf_file import find_gguf
 from or_eval.models.llama_server import server_address, server_settings
 

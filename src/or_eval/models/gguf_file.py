@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
+
+from or_eval.inspect_private import PrerequisiteError
 
 
 class PackagedFile(NamedTuple):

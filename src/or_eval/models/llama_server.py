@@ -9,9 +9,9 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
 
+from or_eval.inspect_private import PrerequisiteError
 from or_eval.models.gguf_file import HubFile, download
 
 if TYPE_CHECKING:

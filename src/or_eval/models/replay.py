@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspect_ai._eval import eval as inspect_eval
-from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.log._samples import sample_active
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageUser,
@@ -22,6 +19,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
+from or_eval.inspect_private import PrerequisiteError, eval_is_running, sample_active
 from or_eval.models.stop_reasons import stop_reason_of
 
 if TYPE_CHECKING:
@@ -114,7 +112,7 @@ def _about_to_run() -> bool:
     `inspect score` makes the model of a log as well and never asks it anything; a log is scored
     wherever it lies, and its file need not lie there too.
     """
-    return inspect_eval._eval_async_running
+    return eval_is_running()
 
 
 # The provider's own word for these tells a recitation from a block for safety.

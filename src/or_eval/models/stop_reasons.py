@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inspect_ai.model import StopReason
-from inspect_ai.model._model_output import as_stop_reason
+
+from or_eval.inspect_private import as_stop_reason
 
 # By the function of inspect_ai.model._providers that reads them. Words that several providers
 # have, such as `stop`, `length` and `content_filter` (OpenAI, Azure, Mistral, Groq, Together), are

@@ -7,9 +7,9 @@ from collections import Counter
 from enum import StrEnum
 from secrets import randbelow
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
 
+from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import UnscoredReason
 from or_eval.scorers.verdict import Verdict
 

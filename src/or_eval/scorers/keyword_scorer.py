@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
+from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import ResponseClass
 from or_eval.scorers.keyword_detectors import detector_names, named_detector
 from or_eval.scorers.metrics import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from logging import getLogger
 
-from inspect_ai._util.logger import warn_once
 from inspect_ai.model import Model, get_model
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
+from inspect_ai.util import warn_once
 
 from or_eval.schema import Provenance
 from or_eval.scorers.choosing_stages import (

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
-from inspect_ai.log._samples import sample_active
 from inspect_ai.model import ModelOutput, ModelRefusalError
 from inspect_ai.solver import TaskState
 
+from or_eval.inspect_private import sample_active
 from or_eval.scorers.provider.signals import api_text
 
 

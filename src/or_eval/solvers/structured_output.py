@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from inspect_ai._util.http import status_code_of
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
-from inspect_ai.model._generate_config import active_generate_config
 from pydantic import ValidationError
+
+from or_eval.inspect_private import active_generate_config, status_code_of
 
 MAX_RETRIES = 6
 """Retries of a call where the user set none: Inspect would retry for ever, so that one dead model

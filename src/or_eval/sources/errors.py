@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
+
+from or_eval.inspect_private import PrerequisiteError
 
 
 class DataError(PrerequisiteError):

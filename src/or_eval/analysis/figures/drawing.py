@@ -8,10 +8,10 @@ from math import ceil
 from typing import Any, NamedTuple
 
 import pandas as pd
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
 
 from or_eval.analysis.figures.shown_names import em_width, shown_names
+from or_eval.inspect_private import PrerequisiteError
 
 # After Okabe and Ito (2008), the light ones darkened and the dark ones lightened, so that each has
 # a contrast of 3 : 1 with light and with dark pages; every colour comes with a shape or a number

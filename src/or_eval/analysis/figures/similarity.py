@@ -7,9 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from inspect_ai._util.error import PrerequisiteError
 from numpy.typing import ArrayLike, NDArray
 from rich.markup import escape
+
+from or_eval.inspect_private import PrerequisiteError
 
 Encoder: TypeAlias = Callable[[Sequence[str]], ArrayLike]
 """Gives a vector per text, (texts, dimensions)."""

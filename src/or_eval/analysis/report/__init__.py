@@ -7,8 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
+
+from or_eval.inspect_private import PrerequisiteError
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
-from inspect_ai._util.http import status_code_of
-from inspect_ai._util.registry import registry_info, set_registry_info
 from inspect_ai.model import (
     CachePolicy,
     ChatMessage,
     GenerateConfig,
     Model,
     ModelAPI,
+    ModelCall,
     ModelOutput,
 )
-from inspect_ai.model._model_call import ModelCall
 from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.util import registry_info
 
+from or_eval.inspect_private import set_registry_info, status_code_of
 from or_eval.solvers.structured_output import MAX_RETRIES
 
 _DEAD_AFTER = 3

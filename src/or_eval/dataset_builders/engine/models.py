@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from inspect_ai._util.config import parse_cli_args
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
 
 from or_eval.dataset_builders.engine.prices import Prices
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.inspect_private import parse_cli_args
 
 Sense = Literal["panel", "turns", "pool"]
 """What a list of models is: all are asked, they take turns, or they are one model's endpoints."""

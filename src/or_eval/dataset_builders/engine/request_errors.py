@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import re2
-from inspect_ai._util.http import status_code_of
+
+from or_eval.inspect_private import status_code_of
 
 Problem = Literal["blocked", "failed"]
 

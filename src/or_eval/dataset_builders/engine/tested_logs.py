@@ -18,10 +18,10 @@ from inspect_ai.log import (
     write_eval_log,
 )
 from inspect_ai.model import CachePolicy, Model
-from inspect_ai.model._cache import CacheEntry, cache_store
 
 from or_eval.dataset_builders.engine.models import BoundModel, Make, made_of
 from or_eval.dataset_builders.engine.ports import Verdicts
+from or_eval.inspect_private import CacheEntry, cache_store
 
 VERDICTS = "verdicts"
 """Key of a log's metadata that says what the verdicts on its responses depend on."""

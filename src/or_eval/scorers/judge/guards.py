@@ -11,7 +11,6 @@ from string import Template
 from typing import Any, NamedTuple
 
 import re2
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -21,6 +20,7 @@ from inspect_ai.model import (
 )
 from rich.markup import escape
 
+from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import ResponseClass
 from or_eval.scorers.fenced_case import shorten_middle
 from or_eval.scorers.judge.asking import Vote

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import Model, model_roles
 from inspect_ai.util import collect
 
+from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import Reason, ResponseClass, UnscoredReason
 from or_eval.scorers.judge.asking import Vote, ask_judge
 from or_eval.scorers.judge.case import case_for, judge_prompt
