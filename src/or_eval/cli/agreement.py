@@ -64,6 +64,13 @@ _GROUPS_SHOWN = 40
     help="What to do about two logs of one model on the same samples, or an incomplete log.",
 )
 @click.option(
+    "--scorecard",
+    "with_card",
+    is_flag=True,
+    help="Write scorecard.json too: for each configuration of rules and judges, language and "
+    "model, how far LOGS agree with people; for or-eval report --scorecard.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default="agreement",
@@ -78,6 +85,7 @@ def agreement(
     mapping: tuple[str, ...],
     scorer: str,
     on_conflict: OnConflict,
+    with_card: bool,
     out: Path,
     **columns: str | None,
 ) -> None:
@@ -99,11 +107,15 @@ def agreement(
     from or_eval.analysis.agreement_files import write_agreement
     from or_eval.analysis.human_labels import join_labels, join_rows, read_labels
     from or_eval.analysis.label_agreement import label_agreement
+    from or_eval.analysis.logs import read_heads
     from or_eval.analysis.reason_agreement import reason_agreement
+    from or_eval.analysis.scorecard import configurations, scorecard, write_scorecard
     from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
 
     named = {role.removesuffix("_column"): name for role, name in columns.items() if name}
-    file = _response_file(responses)
+    file = response_file(responses)
+    if with_card and file is not None:
+        raise click.UsageError("--scorecard needs logs: or-eval replay makes them of a file")
     if labels_file is None and file is None:
         raise click.UsageError("logs hold no labels of people: give a file with --labels")
     keys = {role: name for role, name in named.items() if role not in ("category", "language")}
@@ -126,6 +138,10 @@ def agreement(
         reasons = reason_agreement(verdicts, scorer)
     found = label_agreement(joined.rows, labels.annotators)
     written = write_agreement(found, labels, joined, reasons, scorer, out)
+    if with_card:
+        of_log = configurations(read_heads(responses), verdicts, scorer)
+        card = scorecard(verdicts, joined.rows, of_log, scorer)
+        written.append(write_scorecard(card, out / "scorecard.json"))
     _print(found, labels, joined, notes)
     if reasons is not None:
         click.echo(
@@ -135,7 +151,7 @@ def agreement(
     click.echo(f"Written: {', '.join(map(str, written))}")
 
 
-def _response_file(responses: tuple[str, ...]) -> Path | None:
+def response_file(responses: tuple[str, ...]) -> Path | None:
     """Give the file of responses, if that is what was named."""
     from or_eval.sources.files import data_suffix
 

@@ -41,6 +41,20 @@ if TYPE_CHECKING:
     help="File with people's labels of a random sample of the responses, by which rates, "
     "differences, ranks and figures are corrected: csv, tsv, jsonl, json or parquet.",
 )
+@click.option(
+    "--prompt-labels",
+    "prompt_labels_file",
+    type=click.Path(path_type=Path),
+    help="File with people's labels of a random sample of the prompts (or-eval label export "
+    "--prompts): rates by what people say of prompts, and over those whose label is right.",
+)
+@click.option(
+    "--scorecard",
+    "scorecard_file",
+    type=click.Path(path_type=Path),
+    help="File of or-eval agreement --scorecard: how far verdicts of this configuration agree with "
+    "people, and what of LOGS it doesn't cover.",
+)
 @label_column_option
 @mapping_option
 @click.option(
@@ -56,6 +70,8 @@ def report(
     out: Path,
     compare: tuple[str, str] | None,
     labels_file: Path | None,
+    prompt_labels_file: Path | None,
+    scorecard_file: Path | None,
     label_column: str | None,
     mapping: tuple[str, ...],
     pool: bool,
@@ -77,13 +93,15 @@ def report(
       or-eval report logs --labels labels.csv --map yes=refused --map no=answered
     """  # noqa: D301 (click's own mark for text that keeps its lines)
     from or_eval.analysis.human_labels import read_labels
+    from or_eval.analysis.prompt_audit import read_prompt_labels
     from or_eval.analysis.report import write_comparison, write_report
+    from or_eval.analysis.scorecard import read_scorecard
     from or_eval.cli.agreement import word_and_class
 
     if bool(logs) == bool(compare):
         raise click.UsageError("name logs, or two runs with --compare A B (and not both)")
-    if compare and labels_file:
-        raise click.UsageError("--labels corrects the rates of LOGS, not a comparison")
+    if compare and (labels_file or prompt_labels_file or scorecard_file):
+        raise click.UsageError("labels and scorecards are for LOGS, not for a comparison")
     if compare:
         page = write_comparison(*compare, out, scorer=scorer, on_conflict=on_conflict)
     else:
@@ -92,6 +110,13 @@ def report(
             words = dict(word_and_class(item) for item in mapping)
             labels = read_labels(labels_file, column=label_column, mapping=words)
         page = write_report(
-            list(logs), out, scorer=scorer, on_conflict=on_conflict, labels=labels, pool=pool
+            list(logs),
+            out,
+            scorer=scorer,
+            on_conflict=on_conflict,
+            labels=labels,
+            prompt_labels=read_prompt_labels(prompt_labels_file) if prompt_labels_file else None,
+            scorecard=read_scorecard(scorecard_file) if scorecard_file else None,
+            pool=pool,
         )
     click.echo(f"Report: {page}")

@@ -12,9 +12,12 @@ from rich.markup import escape
 from or_eval.inspect_private import PrerequisiteError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from or_eval.analysis.conflicts import OnConflict
     from or_eval.analysis.human_labels import Labels
     from or_eval.analysis.logs import LogPaths
+    from or_eval.analysis.scorecard import Scorecard
 
 __all__ = ["write_comparison", "write_report"]
 
@@ -28,6 +31,8 @@ def write_report(
     scorer: str = "refusal",
     on_conflict: OnConflict = "error",
     labels: Labels | None = None,
+    prompt_labels: pd.DataFrame | None = None,
+    scorecard: Scorecard | None = None,
     pool: bool = False,
 ) -> Path:
     """Write a report on logs.
@@ -40,6 +45,10 @@ def write_report(
             (:func:`or_eval.analysis.responses.read_logs`).
         labels: People's labels of a random sample of the responses
             (:func:`or_eval.analysis.human_labels.read_labels`), by which rates are corrected.
+        prompt_labels: People's labels of a random sample of the prompts
+            (:func:`or_eval.analysis.prompt_audit.read_prompt_labels`).
+        scorecard: What is known of how far verdicts agree with people
+            (:func:`or_eval.analysis.scorecard.read_scorecard`).
         pool: Whether to take logs of several benchmarks for one; else each has a report of its
             own, in a folder of its name, behind a page with the rates of all.
 
@@ -48,10 +57,11 @@ def write_report(
 
     Raises:
         LogError: The logs can't be used, or `out` holds something else than a report.
-        DataError: The labels don't tell which responses they are about.
+        DataError: The labels don't tell which responses or prompts they are about.
         PrerequisiteError: An optional dependency is missing.
     """
     from or_eval.analysis.progress import working
+    from or_eval.analysis.prompt_audit import labels_by_prompt
     from or_eval.analysis.report.findings import find, with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.model_report import model_report
@@ -67,13 +77,14 @@ def write_report(
         truth, chance, note = truth_of(read, labels, scorer)
         read = read._replace(responses=read.responses.assign(chance=chance))
         read.notes.append(note)
+    audit = None if prompt_labels is None else labels_by_prompt(prompt_labels, read.prompts)
     read = with_shown_names(read)
     reports = {}
     for name, part in ({"": read} if pool else by_benchmark(read)).items():
         with working(f"Comparing models {name}"):
             of_part = None if truth is None else truth.loc[part.responses.index]
-            found = find(part, of_part)
-        reports[name] = model_report(found, scorer)
+            found = find(part, of_part, audit)
+        reports[name] = model_report(found, scorer, scorecard)
     [report] = reports.values() if len(reports) == 1 else [overview(reports, read)]
     return write_folder(report, Path(out), read)
 

@@ -12,6 +12,7 @@ from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.epochs import epoch_variance
 from or_eval.analysis.factors import marginal_effects
 from or_eval.analysis.families import prompt_families
+from or_eval.analysis.prompt_audit import PromptAudit, prompt_audit
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
 from or_eval.analysis.responses import Logs
@@ -48,6 +49,7 @@ class Findings(NamedTuple):
         people: Whether people's labels say that, or else an audit by the judge.
         pairs: Pair discrimination by model; empty without pairs.
         agreement: Agreement of the votes by label; empty with one model.
+        prompt_audit: What people say of a sample of the prompts; None without one.
     """
 
     logs: Logs
@@ -68,15 +70,20 @@ class Findings(NamedTuple):
     people: bool
     pairs: pd.DataFrame
     agreement: dict[str, VoteAgreement]
+    prompt_audit: PromptAudit | None
 
 
-def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
+def find(
+    logs: Logs, labels: pd.Series[float] | None = None, audit: pd.DataFrame | None = None
+) -> Findings:
     """Compute all that a report tells from the frames of logs.
 
     Args:
         logs: The frames, with names made fit to be shown (:func:`with_shown_names`).
         labels: What people say of a sample of the responses: 1 for a refusal, 0 for an answer,
             missing for the others, by the responses' index.
+        audit: What people say of a sample of the prompts
+            (:func:`or_eval.analysis.prompt_audit.labels_by_prompt`).
     """
     responses = logs.responses
     matrix = vote_matrix(responses)
@@ -94,6 +101,8 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
     )
     labelled = logs.prompts.index[logs.prompts["label"].isin(list(MEASURES))]
     with_rate = matrix.loc[matrix.index.isin(labelled)]
+    if audit is not None:
+        audit = audit[audit.index.isin(logs.prompts.index)]
     pooled: list[tuple[str, ...]] = [(name,) for name in split]
     return Findings(
         logs=logs,
@@ -118,6 +127,9 @@ def find(logs: Logs, labels: pd.Series[float] | None = None) -> Findings:
         people=labels is not None,
         pairs=discrimination(responses, found=sample),
         agreement=agreement_by_label(with_rate, logs.prompts, families),
+        prompt_audit=None
+        if audit is None or audit.empty
+        else prompt_audit(responses, logs.prompts, audit, sample),
     )
 
 

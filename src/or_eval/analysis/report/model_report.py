@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from or_eval.analysis.card_coverage import CardCoverage, card_coverage
 from or_eval.analysis.figures.by_group import by_group
 from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.drawing import Figure
@@ -16,6 +17,7 @@ from or_eval.analysis.report.report_tables import headline, report_tables
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.tested import RUNS_NOTE, facts, run_table, title_of
 from or_eval.analysis.report.viewer_links import log_folder
+from or_eval.analysis.scorecard import Scorecard
 from or_eval.analysis.tables import plain, records
 from or_eval.schema import Label
 
@@ -27,14 +29,17 @@ WORDS = {
 }
 
 
-def model_report(found: Findings, scorer: str) -> Report:
+def model_report(found: Findings, scorer: str, card: Scorecard | None = None) -> Report:
     """Put findings into a report.
 
     Args:
         found: What the logs show.
         scorer: Name of the score that it was found from.
+        card: What is known of how far verdicts agree with people.
     """
-    logs, tables = found.logs, report_tables(found)
+    logs = found.logs
+    covered = None if card is None else card_coverage(card, logs.heads, logs.responses, scorer)
+    tables = report_tables(found, covered)
     folder = log_folder([head.location for head in logs.heads])
     runs = run_table(logs.heads, logs.responses, scorer, folder)
     flags = concerns(logs.responses, found.truth)
@@ -47,7 +52,7 @@ def model_report(found: Findings, scorer: str) -> Report:
         settings=None,
         words=WORDS,
         headline=headline(found),
-        answers=answers(found),
+        answers=answers(found, covered),
         picks=picks(logs.responses, flags, browser),
         runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
         tables=tables,
@@ -55,7 +60,7 @@ def model_report(found: Findings, scorer: str) -> Report:
         browser=browser,
         notes=logs.notes,
         log_dir=folder,
-        findings=_data(found, tables),
+        findings=_data(found, tables, covered),
     )
 
 
@@ -81,7 +86,9 @@ def _figures(found: Findings) -> list[Figure]:
     return [figure for figure in figures if figure is not None]
 
 
-def _data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:
+def _data(
+    found: Findings, tables: list[ReportTable], covered: CardCoverage | None
+) -> dict[str, Any]:
     """Give the findings as JSON-ready data, as summary.schema.json describes them."""
     responses = found.logs.responses
     frames = {table.name: records(table.frame) for table in tables}
@@ -95,6 +102,10 @@ def _data(found: Findings, tables: list[ReportTable]) -> dict[str, Any]:
         },
         "models": frames.get("models", []),
         "corrected": frames.get("corrections", []),
+        "prompt_labels": frames.get("prompt-labels", []),
+        "corrected_for_labels": frames.get("corrected-for-labels", []),
+        "scorecard": frames.get("scorecard", []),
+        "outside_scorecard": [] if covered is None else covered.warnings,
         "worst_categories": frames.get("worst-categories", []),
         "differences": frames.get("differences", []),
         "rankings": {name: records(table) for name, table in found.rankings.items()},

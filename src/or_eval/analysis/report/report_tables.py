@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from or_eval.analysis.card_coverage import CardCoverage
 from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
@@ -46,7 +47,7 @@ _DOUBTS = (
 )
 
 
-def report_tables(found: Findings) -> list[ReportTable]:
+def report_tables(found: Findings, covered: CardCoverage | None = None) -> list[ReportTable]:
     """Put findings into tables; those with nothing to say are left out."""
     tables = [
         ReportTable(
@@ -72,6 +73,15 @@ def report_tables(found: Findings) -> list[ReportTable]:
             "decided, certain or not, refused or not) was not sampled: they count as they stand.",
             _corrected(found),
             opened=True,
+        ),
+        *_prompt_audit(found),
+        ReportTable(
+            "scorecard",
+            "Verdicts against people's labels",
+            "From the scorecard, for the configurations of rules and judges that these verdicts "
+            "came from: n labels, kappa and F1 of refusal, the share of all responses whose "
+            "verdict is certain, and how many of these people say otherwise of.",
+            pd.DataFrame() if covered is None else covered.rows,
         ),
         ReportTable(
             "worst-categories",
@@ -171,6 +181,40 @@ def report_tables(found: Findings) -> list[ReportTable]:
         ),
     ]
     return [table for table in tables if not table.frame.empty]
+
+
+def _prompt_audit(found: Findings) -> list[ReportTable]:
+    if found.prompt_audit is None:
+        return []
+    labels, consensus, corrected = found.prompt_audit
+    columns = ["model", "measure", "consensus", "n", "refused", "families", "rate"]
+    return [
+        ReportTable(
+            "prompt-labels",
+            "Are the prompts' labels right?",
+            "People said of a sample of the prompts whether they are harmless, taken for random. A "
+            "label is right where most call a safe prompt harmless, or a toxic one harmful; where "
+            "most can't say it is not, and where they are split evenly the prompt doesn't count.",
+            labels,
+            opened=True,
+        ),
+        ReportTable(
+            "corrected-for-labels",
+            "Rates over prompts whose label is right",
+            "As labelled is the rate of the verdicts over all prompts of the label; right the "
+            "share of these prompts whose label is; rate that over them alone. Its interval holds "
+            "what other prompts and the sample of prompts leave open, and what that of verdicts "
+            "does where they are corrected.",
+            corrected,
+            opened=True,
+        ),
+        ReportTable(
+            "rates-by-consensus",
+            "Rates by what people say of the prompts",
+            "As in the table of rates by model, over the prompts that people were asked about.",
+            consensus[[*columns, "lower", "upper"]],
+        ),
+    ]
 
 
 def _corrected(found: Findings) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from or_eval.analysis.card_coverage import CardCoverage
 from or_eval.analysis.paired_tests import MORE, UNKNOWN
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import worst_categories
@@ -34,7 +35,7 @@ WHICH = "Which prompts?"
 """The last question, whose answer names prompts as well."""
 
 
-def answers(found: Findings) -> dict[str, list[str]]:
+def answers(found: Findings, covered: CardCoverage | None = None) -> dict[str, list[str]]:
     """Answer in sentences who over-refuses, whether that is settled, and on which prompts.
 
     What can't be told from the findings is left out.
@@ -43,6 +44,7 @@ def answers(found: Findings) -> dict[str, list[str]]:
         "Who over-refuses?": [
             *_what_was_asked(found),
             *_corrections(found),
+            *_wrong_labels(found),
             *_extremes(found.models, "over_refusal"),
             *_extremes(found.models, "toxic_rejection"),
             *_extremes(found.models, "refusal_rate"),
@@ -53,6 +55,7 @@ def answers(found: Findings) -> dict[str, list[str]]:
             *_doubtful_order(found),
             *_uncertain(found),
             *_missing(found),
+            *([] if covered is None else [*covered.told, *covered.warnings]),
         ],
         WHICH: _categories(found),
     }
@@ -238,6 +241,26 @@ def _corrections(found: Findings) -> list[str]:
             f"{'counts' if left == 1 else 'count'} uncorrected."
         )
     return [told]
+
+
+def _wrong_labels(found: Findings) -> list[str]:
+    if found.prompt_audit is None:
+        return []
+    labels, _, corrected = found.prompt_audit
+    safe = labels[(labels["label"] == Label.SAFE) & (labels["audited"] > 0)]
+    rates = corrected[(corrected["measure"] == "over_refusal") & corrected["rate"].notna()]
+    if safe.empty or rates.empty:
+        return []
+    row, change = safe.iloc[0], (rates["rate"] - rates["as_labelled"]).abs()
+    most = rates.iloc[int(change.argmax())]
+    as_labelled = [most[f"as_labelled{end}"] for end in ("", "_lower", "_upper")]
+    return [
+        f"People were asked about {counted(int(row['audited']), 'safe prompt')} and call "
+        f"{share(row['right'], row['lower'], row['upper'])} of them harmless. Over these alone, "
+        f"over-refusal changes by at most {100 * change.max():.1f} percentage points "
+        f"({most['model']}: {share(*as_labelled)} becomes "
+        f"{share(most['rate'], most['lower'], most['upper'])})."
+    ]
 
 
 def _uncertain(found: Findings) -> list[str]:

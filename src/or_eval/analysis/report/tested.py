@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from or_eval.analysis.conditions import SYSTEM_PROMPT, settings_of
+from or_eval.analysis.configuration import judge_of, score_params, version_of
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.report.viewer_links import below
-from or_eval.analysis.samples import read_details
 from or_eval.analysis.wording import joined, named
 
 _STORED = "not known (stored responses)"
@@ -90,7 +90,7 @@ def _alike(column: pd.Series[str]) -> str:
 def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, object]:
     spec = head.header.eval
     said = settings_of(head)
-    packages = {name.replace("-", "_"): version for name, version in spec.packages.items()}
+    packages = spec.packages
     return {
         "model": head.model,
         "task": head.task,
@@ -100,39 +100,19 @@ def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, objec
         "system_prompt": said.pop(SYSTEM_PROMPT, _STORED),
         "settings": _STORED if head.stored else ", ".join(map(" ".join, said.items())) or _DEFAULT,
         "scoring": _scoring(head, scorer),
-        "judge": _judge(responses, scorer),
+        "judge": judge_of(responses, scorer),
         "decided_by": _decided_by(responses),
         "date": _in_utc(spec.created),
-        "or_eval": packages.get("or_eval", _NOT_TOLD),
-        "inspect": packages.get("inspect_ai", _NOT_TOLD),
+        "or_eval": version_of(head),
+        "inspect": packages.get("inspect_ai", packages.get("inspect-ai", _NOT_TOLD)),
     }
 
 
 def _scoring(head: LogHead, scorer: str) -> str:
     """Name the score and, where the log says it, how it came about."""
-    results = head.header.results
-    score = next((s for s in (results.scores if results else []) if s.name == scorer), None)
-    params = score.params if score is not None else {}
+    params = score_params(head, scorer)
     said = [f"{key} {params[key]}" for key in ("fusion", "audit") if params.get(key)]
     return ", ".join([scorer, *said])
-
-
-def _judge(responses: pd.DataFrame, scorer: str) -> str:
-    """Name the judges by what one of their verdicts says: headers don't tell of rescoring."""
-    audited = responses["audited"].fillna(False)
-    judged = responses[(responses["decided_by"] == "judge") | audited].head(1)
-    if judged.empty:
-        return "no response was judged"
-    stages = read_details(judged, scorer)["stages"].iloc[0]
-    judge = stages.get("judge") if isinstance(stages, dict) else None
-    votes = judge.get("votes") if isinstance(judge, dict) else None
-    names = [
-        str(vote["model"]) for vote in votes or [] if isinstance(vote, dict) and "model" in vote
-    ]
-    if not names:
-        return "not named in the log"
-    wording = judge.get("prompt_version") if isinstance(judge, dict) else None
-    return ", ".join(names) + (f" (judge's prompt {wording})" if wording else "")
 
 
 def _decided_by(responses: pd.DataFrame) -> str:

@@ -1,0 +1,113 @@
+"""Which card fits a report's verdicts, and what lies outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from or_eval.analysis.answer_style import answer_style
+from or_eval.analysis.logs import LogHead
+from or_eval.analysis.samples import read_details
+from or_eval.analysis.scorecard import ALL, Scorecard, configurations
+from or_eval.analysis.wording import counted, joined, share
+
+_FEWEST_LABELS = 20
+"""With fewer labels of a language or a model, a card says next to nothing of it."""
+
+_FEWEST_OF_STYLE = 3
+_LOOKED_AT = 200
+"""Responses of each model whose style is looked at: their texts must be read for it."""
+
+_NOTABLE = 0.05
+_MOST_NAMED = 3
+
+
+class CardCoverage(NamedTuple):
+    """What a card says of a report's verdicts.
+
+    Attributes:
+        rows: The card's rows for their configurations; empty where none fits.
+        told: What it says, in sentences.
+        warnings: What it doesn't cover, in sentences.
+    """
+
+    rows: pd.DataFrame
+    told: list[str]
+    warnings: list[str]
+
+
+def card_coverage(
+    card: Scorecard, heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str
+) -> CardCoverage:
+    """Find the rows of a card that fit a report, and what the report has that they don't cover.
+
+    Args:
+        card: The card.
+        heads: The report's logs.
+        responses: Their responses.
+        scorer: Name of the score.
+    """
+    of_log = configurations(heads, responses, scorer)
+    hashes = responses["log"].map({log: found.hash for log, found in of_log.items()})
+    rows = pd.DataFrame(card.rows)
+    fitting = rows[rows["configuration"].isin(set(hashes))] if len(rows) else rows
+    told, warnings = [], []
+    for name, part in responses.groupby(hashes, sort=False):
+        own = fitting[fitting["configuration"] == name] if len(fitting) else fitting
+        if own.empty:
+            models = sorted(part["model"].unique())
+            warnings.append(
+                f"The scorecard has no card for the configuration of these verdicts ({name}; "
+                f"{joined(models[:_MOST_NAMED])}): how far they agree with people is not known."
+            )
+            continue
+        told.append(_sentence(str(name), own))
+        for column in ("model", "language"):
+            if few := _outside(part, own, column):
+                warnings.append(
+                    f"Outside the scorecard: it has fewer than {_FEWEST_LABELS} labels of "
+                    f"responses of the {column}{'s' if len(few) > 1 else ''} {joined(few)}."
+                )
+        warnings += _unlike(part, card.styles.get(str(name), {}), scorer)
+    return CardCoverage(fitting.reset_index(drop=True), told, warnings)
+
+
+def _sentence(name: str, rows: pd.DataFrame) -> str:
+    row = rows[(rows["language"] == ALL) & (rows["model"] == ALL)].iloc[0].astype(object)
+    figures = [row[f"certain_errors{end}"] for end in ("", "_lower", "_upper")]
+    sure = "" if pd.isna(figures[0]) else f"; of the certain verdicts {share(*figures)} are wrong"
+    kappa = "not to be told" if pd.isna(row["kappa"]) else f"{row['kappa']:.2f}"
+    if not pd.isna(row["kappa_lower"]):
+        kappa += f" ({row['kappa_lower']:.2f}–{row['kappa_upper']:.2f})"
+    return (
+        f"Verdicts of this configuration ({name}) were compared with "
+        f"{counted(int(row['n']), 'label')} of people: kappa {kappa}{sure}."
+    )
+
+
+def _outside(responses: pd.DataFrame, rows: pd.DataFrame, column: str) -> list[str]:
+    """Name the models or languages with next to no labels."""
+    other = "language" if column == "model" else "model"
+    labels = rows[rows[other] == ALL].set_index(column)["n"]
+    there = sorted(str(name) for name in responses[column].dropna().unique())
+    return [name for name in there if labels.get(name, 0) < _FEWEST_LABELS]
+
+
+def _unlike(responses: pd.DataFrame, styles: dict[str, int], scorer: str) -> list[str]:
+    """Tell of which models many responses look like next to none that was labelled."""
+    warnings = []
+    for model, part in responses[responses["error"].isna()].groupby("model", sort=True):
+        looked_at = part.sample(min(len(part), _LOOKED_AT), random_state=1)
+        texts = read_details(looked_at, scorer)["response"].fillna("")
+        found = texts.map(answer_style).value_counts(normalize=True)
+        unlike = found[[style for style in found.index if styles.get(style, 0) < _FEWEST_OF_STYLE]]
+        if unlike.sum() >= _NOTABLE:
+            named = [f"{style} {100 * part:.0f} %" for style, part in unlike.items()]
+            warnings.append(
+                f"Outside the scorecard: {100 * unlike.sum():.0f} % of the responses of {model} "
+                f"({len(looked_at)} looked at) are of a style with fewer than {_FEWEST_OF_STYLE} "
+                f"labels ({', '.join(named[:_MOST_NAMED])})."
+            )
+    return warnings

@@ -1,0 +1,303 @@
+"""Are safe prompts safe? Rates by what people say of prompts, and corrected by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from or_eval.analysis.corrections import Corrections, expected
+from or_eval.analysis.families import response_families
+from or_eval.analysis.rates import MEASURES, mean_over_prompts, rates
+from or_eval.intervals import LEVEL, Estimate, normal_quantile
+from or_eval.schema import Label
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.files import read_table
+
+HARMS = ("harmless", "harmful", "unclear")
+_RIGHT = {Label.SAFE: "harmless", Label.TOXIC: "harmful"}
+"""What people say of a prompt whose label is right."""
+
+_BY = "by "
+_CHANCE = "probability"
+_DRAWS = 4000
+_SEED = 20250101
+_PRIOR = 1 / 3
+_EDGE = 1e-9
+
+Floats = NDArray[np.float64]
+
+
+class PromptAudit(NamedTuple):
+    """What people's labels of prompts say.
+
+    Attributes:
+        labels: A row per label of the prompts: ``label``, ``prompts``, ``audited``, and ``right``
+            (share of the labels that people agree with) with ``lower`` and ``upper``.
+        consensus: Rates (:func:`or_eval.analysis.rates.rates`) by ``model`` and ``consensus``.
+        corrected: A row per model and measure: ``model``, ``measure``, ``audited``, ``right`` (as
+            above, among the prompts that the model has a verdict on), ``as_labelled`` (the rate
+            over all prompts of the label) and ``rate`` (over those whose label is right), each
+            with ``_lower`` and ``_upper`` (``lower``, ``upper`` for the rate).
+    """
+
+    labels: pd.DataFrame
+    consensus: pd.DataFrame
+    corrected: pd.DataFrame
+
+
+def read_prompt_labels(path: Path) -> pd.DataFrame:
+    """Read what people say of prompts: ``labels.jsonl`` of such a round, or a file like it.
+
+    Args:
+        path: A file with ``id`` or ``prompt``, and ``harm`` (harmless, harmful, unclear), or a
+            column ``by NAME`` for each annotator; ``probability`` where prompts were not equally
+            likely to be asked about.
+
+    Returns:
+        A row per prompt: ``id`` and ``prompt`` (missing where the file has none), ``harm`` (missing
+        where annotators are split), ``consensus`` and ``chance``.
+
+    Raises:
+        DataError: The file can't be read, or a row holds something else.
+    """
+    table = read_table(path)
+    voters = [column for column in table.columns if column.startswith(_BY)]
+    if "harm" not in table.columns or not {"id", "prompt"} & set(table.columns):
+        raise DataError(f"{table.name}: labels of prompts need a column harm, and id or prompt")
+    rows = []
+    for row in table.rows:
+        said = {name: table.text(row, name) for name in ("harm", *voters)}
+        for name, word in said.items():
+            if word not in ("", *HARMS):
+                raise table.error(row, name, f"{shown(word)} is none of {', '.join(HARMS)}")
+        chance = table.text(row, _CHANCE) or "1"
+        if not _is_probability(chance):
+            raise table.error(row, _CHANCE, f"{shown(chance)} is no probability above 0, up to 1")
+        harm = said.pop("harm") or None
+        votes = [word for word in said.values() if word] or [word for word in [harm] if word]
+        rows.append(
+            {
+                "id": table.text(row, "id") if "id" in table.columns else None,
+                "prompt": table.text(row, "prompt") if "prompt" in table.columns else None,
+                "harm": harm,
+                "consensus": _consensus(votes),
+                "chance": float(chance),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def labels_by_prompt(said: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:
+    """Find the prompt that each label is about: by id, or else by text.
+
+    Args:
+        said: Of :func:`read_prompt_labels`.
+        prompts: Prompt records by id.
+
+    Returns:
+        The labels, by the prompts' ids.
+
+    Raises:
+        DataError: The labels are about none of these prompts.
+    """
+    ids = said["id"].where(said["id"].isin(prompts.index))
+    texts = pd.Series(prompts.index, index=prompts["prompt"].str.strip())
+    texts = texts[~texts.index.duplicated()]
+    audit = said.assign(id=ids.fillna(said["prompt"].map(texts)))
+    audit = audit[audit["id"].notna()].drop_duplicates("id", keep="last")
+    if audit.empty:
+        raise DataError(
+            "labels of prompts: none is about a prompt in the logs; are they of these prompts?"
+        )
+    return audit.set_index("id")
+
+
+def prompt_audit(
+    responses: pd.DataFrame,
+    prompts: pd.DataFrame,
+    audit: pd.DataFrame,
+    found: Corrections | None = None,
+    *,
+    level: float = LEVEL,
+) -> PromptAudit:
+    """Give rates by what people say of prompts, and corrected for wrong labels of prompts.
+
+    The corrected rate is that over the prompts whose label people agree with (safe ones that they
+    call harmless; *unclear* is not). How many those are is learnt from the sample for the prompts a
+    model refuses and for those it answers, each by itself, since wrong labels are refused more
+    often (post-stratification). Its interval holds what other prompts, the sample of prompts, and
+    the sample of verdicts, where they are corrected too, leave open.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        prompts: Prompt records by id.
+        audit: Of :func:`labels_by_prompt`.
+        found: Corrections of the verdicts, where there are any.
+        level: Confidence level.
+    """
+    labelled = responses[responses["label"].isin(list(MEASURES))]
+    consensus = labelled["id"].map(audit["consensus"])
+    by_consensus = rates(labelled.assign(consensus=consensus), ("model", "consensus"), found)
+    rows = []
+    for (model, label), group in labelled.groupby(["model", "label"], sort=True):
+        row = _corrected(group, audit, Label(str(label)), found, level)
+        rows.append({"model": model, "measure": MEASURES[Label(str(label))], **row})
+    order = {name: place for place, name in enumerate(_LEVELS)}
+    by_consensus = by_consensus.sort_values(
+        ["measure", "model", "consensus"],
+        key=lambda column: column.map(order) if column.name == "consensus" else column,
+        ignore_index=True,
+    )
+    return PromptAudit(_labels(prompts, audit, level), by_consensus, pd.DataFrame(rows))
+
+
+_LEVELS = ("all say harmless", "most say harmless", "split", "most say not", "all say not")
+
+
+def _consensus(votes: list[str]) -> str | None:
+    harmless, of = votes.count("harmless"), len(votes)
+    if not of:
+        return None
+    if harmless in (0, of):
+        return _LEVELS[0] if harmless else _LEVELS[-1]
+    if 2 * harmless == of:
+        return _LEVELS[2]
+    return _LEVELS[1] if 2 * harmless > of else _LEVELS[3]
+
+
+def _labels(prompts: pd.DataFrame, audit: pd.DataFrame, level: float) -> pd.DataFrame:
+    rows = []
+    for label, right in _RIGHT.items():
+        ids = prompts.index[prompts["label"] == label]
+        known = audit[audit.index.isin(ids) & audit["harm"].notna()]
+        share = _share(known, right)
+        drawn = np.quantile(_drawn(*share), [(1 - level) / 2, (1 + level) / 2])
+        value = share[0] / sum(share) if len(known) else np.nan
+        bounds = (min(drawn[0], value), max(drawn[1], value)) if len(known) else (np.nan, np.nan)
+        rows.append((label.value, len(ids), len(known), value, *bounds))
+    columns = ["label", "prompts", "audited", "right", "lower", "upper"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table[table["prompts"] > 0].reset_index(drop=True)
+
+
+def _corrected(
+    group: pd.DataFrame,
+    audit: pd.DataFrame,
+    label: Label,
+    found: Corrections | None,
+    level: float,
+) -> dict[str, Any]:
+    """Correct one model's rate on the prompts of one label."""
+    group = group[group["refused"].notna()]
+    verdict = group["refused"].astype("float64")
+    refuses = verdict.groupby(group["id"]).mean() >= 0.5
+    known = audit[audit.index.isin(refuses.index) & audit["harm"].notna()]
+    raw = mean_over_prompts(verdict.astype("Float64"), group, response_families(group), level)
+    random = np.random.default_rng(_SEED)
+    part = np.array([1 - raw.value, raw.value])
+    drawn_part = _as_beta(raw, random, level)
+    drawn_parts = np.column_stack([1 - drawn_part, drawn_part])
+    side = refuses[group["id"]].to_numpy().astype(int)
+    shares, drawn_shares = np.empty(2), np.empty((_DRAWS, 2))
+    really, drawn_really = np.empty(2), np.empty((_DRAWS, 2))
+    pooled = _share(known, _RIGHT[label])
+    for at in (0, 1):
+        counts = _share(known[refuses[known.index].to_numpy() == bool(at)], _RIGHT[label])
+        shares[at] = (counts if sum(counts) else pooled)[0] / max(sum(counts) or sum(pooled), _EDGE)
+        drawn_shares[:, at] = _drawn(*counts, random=random)
+        really[at], drawn_really[:, at] = _refused(group[side == at], found, float(at))
+    value, right = _of(part, shares, really), float(part @ shares)
+    if known.empty:
+        value = right = np.nan
+    drawn = _of(drawn_parts, drawn_shares, drawn_really)
+    of_right = (drawn_parts * drawn_shares).sum(axis=-1)
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    bounds = {"": np.quantile(drawn, ends), "right_": np.quantile(of_right, ends)}
+    lower, upper = bounds[""]
+    return {
+        "audited": len(known),
+        "right": right,
+        "right_lower": min(bounds["right_"][0], right),
+        "right_upper": max(bounds["right_"][1], right),
+        "as_labelled": raw.value,
+        "as_labelled_lower": raw.lower,
+        "as_labelled_upper": raw.upper,
+        "rate": value,
+        "lower": min(lower, value),
+        "upper": max(upper, value),
+    }
+
+
+def _of(part: Floats, shares: Floats, really: Floats) -> Any:
+    """Give the refused share of the prompts whose label is right.
+
+    A verdict is taken to err as often on prompts with a wrong label as on others: the share of
+    right labels among prompts by verdict is then a mixture of those among prompts that are really
+    refused and really answered, which is solved for these two.
+
+    Args:
+        part: Share of the prompts that verdicts say are answered and refused, (..., 2).
+        shares: Share of right labels among these, (..., 2).
+        really: Share really refused among these, (..., 2).
+    """
+    apart = really[..., 1] - really[..., 0]
+    tilt = (shares[..., 1] - shares[..., 0]) / np.where(np.abs(apart) < _EDGE, 1.0, apart)
+    answered = np.clip(shares[..., 0] - really[..., 0] * tilt, 0, 1)
+    refused = np.clip(answered + tilt, 0, 1)
+    rate = (part * really).sum(axis=-1)
+    right = rate * refused + (1 - rate) * answered
+    return rate * refused / np.maximum(right, _EDGE)
+
+
+def _refused(
+    group: pd.DataFrame, found: Corrections | None, verdict: float
+) -> tuple[float, Floats]:
+    """Give how many of the responses of one verdict are refusals, and how many there may be."""
+    if found is None or group.empty:
+        return verdict, np.full(_DRAWS, verdict)
+    cell, truth = found.cell[group.index].to_numpy(), found.truth[group.index]
+    unknown = truth.isna().to_numpy()
+    counts = np.bincount(cell[unknown], minlength=len(found.share))
+    drawn = (float(truth.sum()) + found.draws @ counts) / len(group)
+    return float(expected(group, found).mean()), np.resize(drawn, _DRAWS)
+
+
+def _share(known: pd.DataFrame, right: str) -> tuple[float, float]:
+    """Count right and wrong labels, weighed by how likely each prompt was to be asked about.
+
+    The counts add up to the effective size of the sample (Kish, 1965).
+    """
+    if known.empty:
+        return 0.0, 0.0
+    weight = 1 / known["chance"].to_numpy(dtype=np.float64)
+    size = weight.sum() ** 2 / (weight**2).sum()
+    share = float(weight @ (known["harm"] == right).to_numpy() / weight.sum())
+    return share * size, (1 - share) * size
+
+
+def _drawn(right: float, wrong: float, random: np.random.Generator | None = None) -> Floats:
+    source = np.random.default_rng(_SEED) if random is None else random
+    drawn: Floats = source.beta(_PRIOR + right, _PRIOR + wrong, _DRAWS)
+    return drawn
+
+
+def _as_beta(rate: Estimate, random: np.random.Generator, level: float) -> Floats:
+    """Draw from a beta distribution with the middle and the width of a rate's interval."""
+    if np.isnan(rate.lower):
+        return np.full(_DRAWS, rate.value)
+    middle = (rate.lower + rate.upper) / 2
+    error = (rate.upper - rate.lower) / 2 / normal_quantile(level)
+    size = max(middle * (1 - middle) / max(error, _EDGE) ** 2 - 1, 1e-3)
+    drawn: Floats = random.beta(middle * size, (1 - middle) * size, _DRAWS)
+    return drawn
+
+
+def _is_probability(said: str) -> bool:
+    try:
+        return 0 < float(said) <= 1
+    except ValueError:
+        return False

@@ -1,0 +1,186 @@
+"""Judges on the scale of people: how far each configuration's verdicts agree with labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from or_eval import __version__
+from or_eval.analysis.agreement import kappa_of_table
+from or_eval.analysis.answer_style import answer_style
+from or_eval.analysis.configuration import Configuration, configuration_of
+from or_eval.analysis.human_labels import CHANCE
+from or_eval.analysis.jackknife import SHARE, jackknife
+from or_eval.analysis.label_agreement import ANSWERS
+from or_eval.analysis.logs import LogHead
+from or_eval.analysis.samples import read_details
+from or_eval.analysis.tables import plain
+from or_eval.intervals import Estimate, rate_interval, wilson
+from or_eval.sources.errors import DataError
+
+ALL = "all"
+"""Stands for all models or languages in a row."""
+
+_FIGURES = ("kappa", "f1", "certain", "certain_errors")
+
+
+class Scorecard(BaseModel):
+    """What a file of cards holds.
+
+    Attributes:
+        schema_version: Raised when a reader of the file would have to change.
+        or_eval: Version that wrote it.
+        created: When, in UTC.
+        configurations: What the configurations' hashes stand for.
+        rows: For each configuration, language and model (``all`` among them): ``n`` (labels),
+            ``kappa`` and ``f1`` (of refusal), ``certain`` (share of all responses) and
+            ``certain_errors`` (share of these that people say otherwise of), each with ``_lower``
+            and ``_upper``, and ``certain_n`` (labels of certain verdicts).
+        styles: How many labelled responses of each style there are, by configuration.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: int = 1
+    or_eval: str
+    created: str
+    configurations: dict[str, dict[str, str]]
+    rows: list[dict[str, Any]]
+    styles: dict[str, dict[str, int]]
+
+
+def configurations(
+    heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str
+) -> dict[str, Configuration]:
+    """Give the configuration of each log's verdicts, by the log's place."""
+    by_log = dict(list(responses.groupby("log")))
+    nothing = responses.iloc[:0]
+    return {
+        head.location: configuration_of(head, by_log.get(head.location, nothing), scorer)
+        for head in heads
+    }
+
+
+def scorecard(
+    responses: pd.DataFrame,
+    labelled: pd.DataFrame,
+    of_log: Mapping[str, Configuration],
+    scorer: str,
+) -> Scorecard:
+    """Compare each configuration's verdicts with people's labels.
+
+    Labels count by how likely each response was to be labelled, where they say so.
+
+    Args:
+        responses: All responses (:func:`or_eval.analysis.responses.read_logs`).
+        labelled: Those with a label: as in a joined frame of
+            :mod:`or_eval.analysis.human_labels`, with ``log``.
+        of_log: Of :func:`configurations`.
+        scorer: Name of the score.
+    """
+    labelled = labelled[labelled["human"].notna()]
+    styles = read_details(labelled, scorer)["response"].fillna("").map(answer_style)
+    hashes = {log: found.hash for log, found in of_log.items()}
+    rows = []
+    for name in dict.fromkeys(hashes.values()):
+        of_all = responses[responses["log"].map(hashes) == name]
+        of_labels = labelled[labelled["log"].map(hashes) == name]
+        for (language, model), part in _parts(of_labels):
+            same = of_all if language == ALL else of_all[of_all["language"] == language]
+            same = same if model == ALL else same[same["model"] == model]
+            place = {"configuration": name, "language": language, "model": model}
+            rows.append(place | _figures(part, same))
+    by_hash = labelled["log"].map(hashes)
+    return Scorecard(
+        or_eval=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        configurations={found.hash: found._asdict() for found in of_log.values()},
+        rows=[plain(row) for row in rows],
+        styles={
+            str(name): {str(style): int(n) for style, n in part.value_counts().items()}
+            for name, part in styles.groupby(by_hash)
+        },
+    )
+
+
+def write_scorecard(card: Scorecard, path: Path) -> Path:
+    """Write cards as JSON."""
+    text = json.dumps(card.model_dump(), ensure_ascii=False, indent=1)
+    path.write_text(text + "\n", "utf-8")
+    return path
+
+
+def read_scorecard(path: Path) -> Scorecard:
+    """Read cards.
+
+    Raises:
+        DataError: The file can't be read, or is none.
+    """
+    try:
+        return Scorecard.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        said = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise DataError(
+            f"{path}: is no scorecard ({said}); write one with or-eval agreement --scorecard"
+        ) from None
+
+
+def _parts(rows: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+    """Split labels by language, and each language by model; all of them first."""
+    if rows.empty:
+        return []
+    parts = [((ALL, ALL), rows)]
+    for by in (["language"], ["model"], ["language", "model"]):
+        for key, part in rows.groupby(by, sort=True):
+            names = dict(zip(by, map(str, key), strict=True))
+            parts.append(((names.get("language", ALL), names.get("model", ALL)), part))
+    return parts
+
+
+def _figures(labelled: pd.DataFrame, responses: pd.DataFrame) -> dict[str, Any]:
+    scored = labelled[labelled["refused"].notna()]
+    truth = (~scored["human"].isin(ANSWERS)).to_numpy(dtype=np.int64)
+    said = scored["refused"].astype("int64").to_numpy()
+    chance = scored.get(CHANCE, pd.Series(1.0, scored.index)).astype("float64")
+    weight = 1 / chance.fillna(1.0).to_numpy()
+    cells = np.eye(4)[truth * 2 + said] * weight[:, None]
+    families = scored["family"].to_numpy(dtype=object)
+    sure = (scored["certain"].fillna(False) & scored["decided_by"].ne("judge")).to_numpy(bool)
+    verdicts = responses[responses["refused"].notna()]
+    certain = (verdicts["certain"].fillna(False) & verdicts["decided_by"].ne("judge")).to_numpy()
+    found = {
+        "kappa": jackknife(cells, _kappa, families),
+        "f1": jackknife(cells, _f1, families, span=SHARE),
+        "certain": rate_interval(certain.astype(float), verdicts["id"].to_numpy(dtype=object)),
+        "certain_errors": _share((truth != said)[sure], weight[sure]),
+    }
+    figures = {
+        f"{name}{end}": value
+        for name in _FIGURES
+        for end, value in zip(("", "_lower", "_upper"), found[name], strict=True)
+    }
+    return {"n": len(labelled), **figures, "certain_n": int(sure.sum())}
+
+
+def _kappa(sums: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+    return kappa_of_table(sums.reshape(*sums.shape[:-1], 2, 2))
+
+
+def _f1(sums: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+    both = 2 * sums[..., 3]
+    return both / (both + sums[..., 1] + sums[..., 2])
+
+
+def _share(wrong: Any, weight: Any) -> Estimate:
+    """Give a weighted share with Wilson's interval at the sample's effective size (Kish, 1965)."""
+    if not len(wrong):
+        return Estimate(float("nan"), float("nan"), float("nan"))
+    size = float(weight.sum() ** 2 / (weight**2).sum())
+    return wilson(float((weight * wrong).sum() / weight.sum()), size)

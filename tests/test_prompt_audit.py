@@ -1,0 +1,155 @@
+"""Are safe prompts safe? Rates by what people say of prompts, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from made_logs import made_log, made_sample
+from or_eval.analysis.corrections import corrections
+from or_eval.analysis.prompt_audit import labels_by_prompt, prompt_audit, read_prompt_labels
+from or_eval.cli import main
+from or_eval.sources import DataError
+
+
+def responses(refused: int, of: int = 100) -> pd.DataFrame:
+    frame = pd.DataFrame({"id": [f"p{i}" for i in range(of)], "model": "m", "label": "safe"})
+    frame["refused"] = pd.array([i < refused for i in range(of)], dtype="boolean")
+    same = {"decided_by": "rules", "certain": True, "error": None, "epoch": 1}
+    return frame.assign(**same, seed_id=None, pair_id=None)
+
+
+def audit(said: dict[str, str], chance: float = 1.0) -> pd.DataFrame:
+    frame = pd.DataFrame({"harm": pd.Series(said)})
+    return frame.assign(consensus="all say harmless", chance=chance)
+
+
+def corrected(frame: pd.DataFrame, said: pd.DataFrame, **more: Any) -> dict[str, Any]:
+    prompts = frame.set_index("id")
+    return dict(prompt_audit(frame, prompts, said, **more).corrected.iloc[0])
+
+
+def test_a_rate_over_harmless_prompts_is_that_of_the_sample_by_verdict() -> None:
+    # Twenty of a hundred are refused; of four refused ones asked about two are harmful, of sixteen
+    # answered ones none: 20 * 2/4 refused of 20 * 2/4 + 80 harmless ones.
+    said = {f"p{i}": "harmful" if i < 2 else "harmless" for i in (*range(4), *range(20, 36))}
+    row = corrected(responses(20), audit(said, 0.2))
+    assert row["as_labelled"] == 0.2
+    assert row["rate"] == pytest.approx(10 / 90)
+    assert row["right"] == pytest.approx(0.9)
+    assert row["lower"] < 10 / 90 < row["upper"]
+    of_more = audit({f"p{i}": "harmful" if i < 10 else "harmless" for i in range(100)})
+    sure = corrected(responses(20), of_more)
+    assert sure["rate"] == pytest.approx(10 / 90)
+    assert sure["upper"] - sure["lower"] < row["upper"] - row["lower"]
+
+
+def test_prompts_that_were_likelier_to_be_asked_about_count_less() -> None:
+    said = audit({"p0": "harmful", "p1": "harmless", "p20": "harmless"})
+    said["chance"] = [0.5, 0.1, 0.5]
+    row = corrected(responses(20), said)
+    # Of the refused, 10 of 12 parts are harmless.
+    share = 0.2 * 10 / 12
+    assert row["rate"] == pytest.approx(share / (share + 0.8))
+
+
+def test_errors_of_verdicts_and_of_prompts_labels_are_both_corrected() -> None:
+    frame = responses(20)
+    truth = pd.Series([float(i < 20 or 20 <= i < 28) for i in range(100)])
+    said = audit({f"p{i}": "harmful" if i < 10 else "harmless" for i in range(100)})
+    row = corrected(frame, said, found=corrections(frame, truth))
+    # 28 are refused. Verdicts err alike on all prompts: of the really refused a share g is
+    # harmless, of the really answered all (the equations give 1.06): g = 0.5 / 0.9 less than that.
+    g = 1 - 0.5 / 0.9
+    assert row["rate"] == pytest.approx(0.28 * g / (0.28 * g + 0.72))
+
+
+def test_toxic_prompts_are_right_where_people_call_them_harmful() -> None:
+    frame = responses(60).assign(label="toxic")
+    said = audit({f"p{i}": "harmful" if i < 50 else "harmless" for i in range(100)})
+    row = corrected(frame, said)
+    assert row["measure"] == "toxic_rejection"
+    assert row["rate"] == pytest.approx(1.0)
+
+
+def test_what_most_say_makes_the_consensus(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    words = {"h": "harmless", "x": "harmful", "u": "unclear", "-": ""}
+    votes = {"hhh": "harmless", "hhx": "harmless", "hx-": "", "hxu": "", "xxu": "harmful"}
+    rows = [
+        {
+            "id": f"p{i}",
+            "harm": harm,
+            **{f"by {n}": words[v] for n, v in zip("abc", said, strict=True)},
+        }
+        for i, (said, harm) in enumerate(votes.items())
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read_prompt_labels(path)
+    assert list(found["consensus"]) == [
+        "all say harmless",
+        "most say harmless",
+        "split",
+        "most say not",
+        "all say not",
+    ]
+    assert list(found["harm"].isna()) == [False, False, True, True, False]
+
+
+def test_labels_are_joined_by_id_or_text_and_none_is_an_error() -> None:
+    prompts = pd.DataFrame({"prompt": ["one", "two"]}, index=["a", "b"])
+    said = pd.DataFrame({"id": ["a", None], "prompt": [None, "two "], "harm": "harmless"})
+    said["prompt"] = said["prompt"].str.strip()
+    assert list(labels_by_prompt(said, prompts).index) == ["a", "b"]
+    with pytest.raises(DataError, match="none is about a prompt in the logs"):
+        labels_by_prompt(said.assign(id="c", prompt="three"), prompts)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a", "harm": "fine"}', "line 2, column 'harm': 'fine' is none of harmless"),
+        ('{"id": "a", "by x": "=1+1"}', "line 2, column 'by x': '=1\\+1' is none of"),
+        ('{"id": "a", "harm": "harmful", "probability": 2}', "'2' is no probability"),
+        ('{"id": "a\\u0000", "harm": "harmful"}', "holds a NUL"),
+    ],
+)
+def test_a_row_changed_by_hand_is_told(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"id": "b", "harm": "harmless"}\n' + line + "\n")
+    with pytest.raises(DataError, match=message):
+        read_prompt_labels(path)
+
+
+def test_the_report_tells_both_rates(tmp_path: Path) -> None:
+    samples = [made_sample(f"p{i}", float(i < 20), prompt=f"Question {i}?") for i in range(60)]
+    made_log(tmp_path / "logs" / "m.eval", "m", samples)
+    rows = [
+        {"prompt": f"Question {i}?", "harm": "harmless" if i % 4 else "harmful"} for i in range(60)
+    ]
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "report"
+    arguments = [
+        "report",
+        str(tmp_path / "logs"),
+        "--prompt-labels",
+        str(labels),
+        "--out",
+        str(out),
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    summary = json.loads((out / "summary.json").read_text())
+    [row] = summary["corrected_for_labels"]
+    assert (row["as_labelled"], row["rate"]) == (pytest.approx(1 / 3), pytest.approx(15 / 45))
+    assert any("call 75.0 % (" in said for said in summary["summary"])
+    consensus = pd.read_csv(out / "tables" / "rates-by-consensus.csv")
+    assert consensus["n"].tolist() == [45, 15]
+    assert np.allclose(consensus["rate"], [15 / 45, 5 / 15])

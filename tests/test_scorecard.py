@@ -1,0 +1,140 @@
+"""Scorecards: verdicts against labels by configuration, language and model, and what they miss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from made_logs import made_log, made_sample
+from or_eval.analysis.answer_style import answer_style
+from or_eval.cli import main
+
+LIST = "Here:\n\n- one thing\n- another\n"
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def logs(folder: Path, models: Sequence[str], response: str, language: str = "en") -> Path:
+    """Forty prompts each, ten of them refused; half the verdicts are certain."""
+    for model in models:
+        samples = [
+            made_sample(
+                f"p{i}",
+                float(i < 10),
+                response="I won't." if i < 10 else response,
+                score={"certain": i % 2 == 0},
+                language=language,
+            )
+            for i in range(40)
+        ]
+        made_log(folder / f"{model}.eval", model, samples)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def card(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A card of model a: people say otherwise of one certain refusal and two uncertain answers."""
+    place = tmp_path_factory.mktemp("card")
+    said = {0: "direct_answer", 11: "direct_refusal", 13: "direct_refusal"}
+    rows = [
+        {
+            "id": f"p{i}",
+            "model": "a",
+            "human_label": said.get(i, "direct_refusal" if i < 10 else "direct_answer"),
+            # Certain ones were half as likely to be asked about.
+            "probability": 0.5 if i % 2 == 0 else 1.0,
+        }
+        for i in range(40)
+    ]
+    labels = place / "labels.jsonl"
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    of = logs(place / "logs", ["a"], "A plain answer.")
+    result = run("agreement", of, "--labels", labels, "--scorecard", "--out", place / "found")
+    assert result.exit_code == 0, result.output
+    return place / "found" / "scorecard.json"
+
+
+def test_a_card_weighs_labels_by_how_likely_they_were(card: Path) -> None:
+    rows = {(r["language"], r["model"]): r for r in json.loads(card.read_text())["rows"]}
+    assert set(rows) == {("all", "all"), ("en", "all"), ("all", "a"), ("en", "a")}
+    row = rows["en", "a"]
+    assert (row["n"], row["certain_n"], row["certain"]) == (40, 20, 0.5)
+    # Weighted: of 20 certain ones, 2 each, one is wrong; of 20 uncertain ones two are.
+    assert row["certain_errors"] == pytest.approx(1 / 20)
+    refused, false_alarm, missed = 2 * 4 + 5, 2, 2
+    assert row["f1"] == pytest.approx(2 * refused / (2 * refused + false_alarm + missed))
+    answered = 60 - refused - false_alarm - missed
+    said, is_so = (refused + false_alarm) / 60, (refused + missed) / 60
+    chance = said * is_so + (1 - said) * (1 - is_so)
+    assert row["kappa"] == pytest.approx(((refused + answered) / 60 - chance) / (1 - chance))
+
+
+def report(place: Path, of: Path, card: Path) -> dict[str, Any]:
+    result = run("report", of, "--scorecard", card, "--out", place / "report")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads((place / "report" / "summary.json").read_text())
+    return found
+
+
+def test_a_report_cites_its_card_and_warns_of_what_it_does_not_cover(
+    card: Path, tmp_path: Path
+) -> None:
+    folder = logs(tmp_path / "logs", ["a"], "A plain answer.")
+    logs(folder, ["b"], LIST, "fr")
+    found = report(tmp_path, folder, card)
+    assert any("compared with 40 labels of people: kappa 0.8" in s for s in found["summary"])
+    model, language, style = found["outside_scorecard"]
+    assert "labels of responses of the model b." in model
+    assert "labels of responses of the language fr." in language
+    assert "75 % of the responses of b (40 looked at)" in style
+    assert "brief list 75 %" in style
+    assert len(found["scorecard"]) == 4
+
+
+def test_verdicts_of_another_configuration_have_no_card(card: Path, tmp_path: Path) -> None:
+    other = json.loads(card.read_text())
+    [name] = other["configurations"]
+    changed = tmp_path / "card.json"
+    changed.write_text(card.read_text().replace(name, "0" * 12))
+    found = report(tmp_path, logs(tmp_path / "logs", ["a"], "A plain answer."), changed)
+    [warning] = found["outside_scorecard"]
+    assert f"no card for the configuration of these verdicts ({name}; a)" in warning
+    assert found["scorecard"] == []
+
+
+def test_a_file_that_is_no_card_is_told(tmp_path: Path) -> None:
+    of = logs(tmp_path / "logs", ["a"], "A plain answer.")
+    wrong = tmp_path / "card.json"
+    wrong.write_text('{"rows": []}')
+    assert "is no scorecard" in run("report", of, "--scorecard", wrong).output
+    data = tmp_path / "responses.csv"
+    data.write_text("prompt,response,human_label\nhi,No.,direct_refusal\n")
+    assert "--scorecard needs logs" in run("agreement", data, "--scorecard").output
+
+
+@pytest.mark.parametrize(
+    ("text", "style"),
+    [
+        ("No.", "brief prose"),
+        ("word " * 100, "short prose"),
+        ("字" * 100, "short prose"),
+        ("word " * 400, "long prose"),
+        ("word " * 900, "very long prose"),
+        ("One:\n```python\nx\n```", "brief code"),
+        ('{"a": 1}', "brief data"),
+        ("| a | b |\n| - | - |", "brief table"),
+        ("# One\n\ntext", "brief sections"),
+        (LIST, "brief list"),
+        ("1. 一\n2. 二", "brief list"),
+        ("- a dash alone", "brief prose"),
+    ],
+)
+def test_a_style_is_form_and_length(text: str, style: str) -> None:
+    assert answer_style(text) == style
