@@ -15,8 +15,8 @@ from openpyxl import load_workbook
 
 from made_logs import made_log, made_sample
 from or_eval.cli import main
-from or_eval.labelling.label_studio import interface
 from or_eval.labelling.sampling import stratified_sample
+from or_eval.labelling.studio.interface import interface
 from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
 
@@ -55,11 +55,12 @@ def logs(tmp_path: Path) -> Path:
 
 
 def fill_in(sheet: Path, choose: Sequence[str], note: str = "") -> None:
-    """Fill a spreadsheet in as a person does: the names shown, from the first row on."""
+    """Fill a spreadsheet in as a person does: with the names shown, in the order of the keys."""
     book = load_workbook(sheet)
-    for row, name in enumerate(choose, start=2):
-        book["tasks"].cell(row, 4).value = name
-        book["tasks"].cell(row, 7).value = note
+    rows = sorted(book["tasks"].iter_rows(min_row=2), key=lambda row: str(row[0].value))
+    for row, name in zip(rows, choose, strict=False):
+        row[3].value = name
+        row[6].value = note
     book.save(sheet)
 
 
@@ -134,8 +135,8 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(logs: Path, tmp_path: Path) 
     fill_in(out / "bo.xlsx", [names[3]] * 8 + [names[0]] * 4)
     said = done("label", "import", out, out / "ana.xlsx", out / "bo.xlsx")
     assert "ana.xlsx: 12 new, 0 known" in said
-    assert "12 responses labelled" in said
-    assert "4 of them are split evenly" in said
+    assert "12 labelled" in said
+    assert "annotators differ on 4 of them" in said
     history = (out / "history.jsonl").read_bytes()
     assert "0 new, 12 known" in done("label", "import", out, out / "ana.xlsx")
     assert (out / "history.jsonl").read_bytes() == history
@@ -162,7 +163,7 @@ def test_a_cell_edited_by_hand_is_told_by_its_row(logs: Path, tmp_path: Path) ->
 def test_a_missing_extra_is_named_before_logs_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("or_eval.cli.label.find_spec", lambda name: None)
+    monkeypatch.setattr("or_eval.cli.label.options.find_spec", lambda name: None)
     result = run(
         "label", "export", tmp_path / "none", "--out", tmp_path / "out", "--annotator", "ana"
     )
@@ -204,7 +205,7 @@ def test_label_studios_export_is_read(logs: Path, tmp_path: Path) -> None:
     export.write_text(json.dumps(tasks))
     assert "'refuses' is no label" in run("label", "import", out, export).output
     export.write_text(json.dumps([{"id": 1, "label": "x"}]))
-    assert "task 1 is not as or-eval exported it" in run("label", "import", out, export).output
+    assert "task 1: is not as or-eval exported it" in run("label", "import", out, export).output
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -7,54 +7,94 @@ from pathlib import Path
 
 import pandas as pd
 
-from or_eval.labelling import label_studio
-from or_eval.labelling.history import LABELS, SAMPLE, labels, read_history
-from or_eval.labelling.tasks import tasks_of
-from or_eval.labelling.wording import (
-    Wording,
-    WordingLanguage,
-    WorkedCase,
-    wording,
-    worked_cases,
+from or_eval.labelling.gold import GoldCase, read_gold, write_gold
+from or_eval.labelling.labels import (
+    LABELS,
+    SAMPLE,
+    disputed,
+    labels,
+    read_sample,
 )
+from or_eval.labelling.rounds import ROUND, Round, home, next_round, read_round
+from or_eval.labelling.studio import interface
+from or_eval.labelling.tasks import Task, tasks_of
+from or_eval.labelling.wording import Wording, WorkedCase, wording, worked_cases
 from or_eval.sources.errors import DataError
 
 TASKS, INTERFACE, GUIDE = "tasks.json", "interface.xml", "guide.md"
 
 
-def write_tasks(
-    folder: Path, rows: pd.DataFrame, annotators: Sequence[str], language: WordingLanguage
+def write_round(
+    folder: Path, rows: pd.DataFrame, given: Round, gold: Sequence[GoldCase] = ()
 ) -> list[Path]:
-    """Write all that annotators need; the sample itself stays with who asked.
+    """Write all that annotators need; the sample and the known cases stay with who asked.
 
     Args:
-        folder: New, or one that no annotation was imported into.
-        rows: Rows of :func:`or_eval.labelling.tasks.sample_rows`.
-        annotators: A spreadsheet for each.
-        language: Of the interface.
+        folder: A new one.
+        rows: Rows of :func:`or_eval.labelling.tasks.sample_rows` or ``prompt_rows``.
+        given: What is asked, and who gets which tasks: a spreadsheet each.
+        gold: Known cases among the tasks.
+
+    Returns:
+        The files written.
 
     Raises:
-        DataError: The folder has annotations: its tasks must stay as they are.
+        DataError: The folder has tasks: somebody may be at work on them.
     """
-    if read_history(folder):
-        raise DataError(f"{folder}: has annotations already; export into another folder")
+    if (folder / ROUND).exists():
+        raise DataError(f"{folder}: has tasks already; export into another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    words, tasks = wording(language), tasks_of(rows)
+    words = wording(given.language)
     rows.to_json(folder / SAMPLE, orient="records", lines=True, force_ascii=False)
+    (folder / ROUND).write_text(given.model_dump_json(indent=1) + "\n", "utf-8")
+    written = [folder / SAMPLE, folder / ROUND]
+    if gold:
+        written.append(write_gold(folder, list(gold)))
+    tasks = tasks_by_key(folder)
     texts = {
-        TASKS: label_studio.tasks_json(tasks),
-        INTERFACE: label_studio.interface(words),
-        GUIDE: _guide(words, worked_cases(language)),
+        TASKS: interface.tasks_json([tasks[key] for key in sorted(tasks)]),
+        INTERFACE: interface.interface(words, given.asks),
+        GUIDE: guide(given),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    sheets = [folder / f"{annotator}.xlsx" for annotator in annotators]
-    if sheets:
+        written.append(folder / name)
+    for annotator, keys in given.annotators.items():
         from or_eval.labelling.spreadsheet import write_spreadsheet
 
-        for sheet in sheets:
-            write_spreadsheet(sheet, tasks, words)
-    return [folder / SAMPLE, *(folder / name for name in texts), *sheets]
+        sheet = folder / f"{annotator}.xlsx"
+        write_spreadsheet(sheet, [tasks[key] for key in keys], words, given.asks)
+        written.append(sheet)
+    return written
+
+
+def tasks_by_key(folder: Path) -> dict[str, Task]:
+    """Give the tasks of a folder, known cases among them."""
+    asked = tasks_of(read_sample(folder))
+    return {task.key: task for task in [*asked, *(case.task for case in read_gold(folder))]}
+
+
+def write_adjudication(folder: Path, annotators: Sequence[str]) -> tuple[Path, int]:
+    """Write what annotators differ on as tasks of their own, in a folder within.
+
+    Those who decide see what the others saw, and not what they said.
+
+    Returns:
+        The folder, and how many tasks it has.
+
+    Raises:
+        DataError: There is nothing to decide.
+    """
+    place, given = home(folder), read_round(folder)
+    keys = disputed(place)
+    if not keys:
+        raise DataError(f"{folder}: nothing to decide: no task has answers that differ")
+    sample = read_sample(place)
+    rows = sample[sample["key"].isin(keys)].sort_values("key")
+    out = next_round(place, "adjudication")
+    asked = {name: list(rows["key"]) for name in annotators}
+    write_round(out, rows, given.model_copy(update={"annotators": asked}))
+    return out, len(rows)
 
 
 def write_labels(folder: Path) -> Path:
@@ -64,19 +104,28 @@ def write_labels(folder: Path) -> Path:
     return path
 
 
-def _guide(words: Wording, cases: Sequence[WorkedCase]) -> str:
-    parts = [f"# {words.title}\n", f"{words.intro}\n", f"{words.unsure}\n"]
-    for title, choices in (
-        (words.label, words.labels),
-        (words.reason, words.reasons),
-        (words.harm, words.harms),
-    ):
+def guide(given: Round) -> str:
+    """Give what annotators should read first, as Markdown."""
+    words = wording(given.language)
+    about_responses = given.asks == "responses"
+    lead = [words.title, words.intro, words.unsure] if about_responses else words.about_prompts
+    sections = [(words.harm, words.harms)]
+    if about_responses:
+        sections = [(words.label, words.labels), (words.reason, words.reasons), *sections]
+    parts = [f"# {lead[0]}\n", *(f"{text}\n" for text in lead[1:])]
+    for title, choices in sections:
         parts.append(f"## {title}\n")
         parts += [f"- **{choice.name}**: {choice.means}" for choice in choices.values()]
         parts.append("")
-    parts.append(f"## {words.cases}\n")
+    if about_responses:
+        parts += _practice(words, worked_cases(given.language))
+    return "\n".join(parts) + "\n"
+
+
+def _practice(words: Wording, cases: Sequence[WorkedCase]) -> list[str]:
+    parts = [f"## {words.cases}\n"]
     for number, case in enumerate(cases, start=1):
         parts.append(f"{number}. {words.prompt}: {case.prompt}  ")
         parts.append(f"   {words.response}: {case.response}  ")
         parts.append(f"   **{words.labels[case.label].name}**. {case.why}")
-    return "\n".join(parts) + "\n"
+    return parts

@@ -1,23 +1,22 @@
-"""All that annotators ever said, in a file that only grows, and the labels that follow from it."""
+"""All that annotators ever said, in a file that only grows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
-
-import pandas as pd
 
 from or_eval.labelling.wording import wording
 from or_eval.sources.errors import DataError, shown
 
-HISTORY, SAMPLE, LABELS = "history.jsonl", "sample.jsonl", "labels.jsonl"
+HISTORY = "history.jsonl"
 SKIP = "skip"
 
 
 class Annotation(NamedTuple):
-    """What one annotator said of one response.
+    """What one annotator said of one task.
 
     Attributes:
         key: The task's key.
@@ -27,7 +26,8 @@ class Annotation(NamedTuple):
         harm: What the request is.
         note: The annotator's words.
         at: When, as the tool wrote it; empty where it doesn't say.
-        origin: Name of the file it came in.
+        origin: File, and row or task, that it came in.
+        imported: When it was imported, in UTC; empty before that.
     """
 
     key: str
@@ -38,11 +38,12 @@ class Annotation(NamedTuple):
     note: str
     at: str
     origin: str
+    imported: str = ""
 
     @property
     def said(self) -> tuple[str | None, ...]:
         """What was said, without where it came from."""
-        return self[:-1]
+        return self[: self._fields.index("origin")]
 
 
 def append(folder: Path, found: Iterable[Annotation]) -> tuple[int, int]:
@@ -52,86 +53,49 @@ def append(folder: Path, found: Iterable[Annotation]) -> tuple[int, int]:
         How many were new, and how many it had.
 
     Raises:
-        DataError: One is about no task of the folder, or holds a word that isn't known; nothing
-            is added then.
+        DataError: One holds a word that isn't known; nothing is added then.
     """
-    known_keys = set(read_sample(folder)["key"])
     earlier = {annotation.said for annotation in read_history(folder)}
-    given = [annotation for annotation in found if annotation.label is not None]
+    given = [one for one in found if one.label is not None or one.harm is not None]
     for annotation in given:
-        _check(annotation, known_keys)
+        _check(annotation)
     new = list({a.said: a for a in given if a.said not in earlier}.values())
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     with (folder / HISTORY).open("a", encoding="utf-8") as file:
         for annotation in new:
-            file.write(json.dumps(annotation._asdict(), ensure_ascii=False) + "\n")
+            row = annotation._replace(imported=now)._asdict()
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
     return len(new), len(given) - len(new)
 
 
 def read_history(folder: Path) -> list[Annotation]:
-    """Give all annotations of a folder, oldest first."""
+    """Give all annotations of a folder, oldest first.
+
+    Raises:
+        DataError: A line was changed so that it can't be read.
+    """
     path = folder / HISTORY
     if not path.exists():
         return []
-    lines = path.read_text("utf-8").splitlines()
-    return [Annotation(**json.loads(line)) for line in lines]
-
-
-def read_sample(folder: Path) -> pd.DataFrame:
-    """Give the sample that a folder's tasks ask about.
-
-    Raises:
-        DataError: The folder has none.
-    """
-    path = folder / SAMPLE
-    if not path.exists():
-        raise DataError(f"{folder}: has no {SAMPLE}; make the tasks with or-eval label export")
-    return pd.read_json(path, lines=True, dtype={"key": str, "id": str, "model": str})
-
-
-def labels(folder: Path) -> pd.DataFrame:
-    """Give the labels that a folder's history amounts to: a row for each response labelled.
-
-    What somebody said last of a response counts. The label is what most annotators say; where
-    they are split evenly there is none, and the response waits for a decision.
-
-    Returns:
-        ``id``, ``model``, ``epoch``, ``probability``, ``human_label`` (missing where split), a
-        column for each annotator, ``reason``, ``harm``, ``annotators`` (how many).
-    """
-    last = {(a.key, a.annotator): a for a in read_history(folder) if a.label != SKIP}
-    sample = read_sample(folder).set_index("key")
-    names = sorted({annotator for _, annotator in last})
-    rows = []
-    for key in dict.fromkeys(key for key, _ in last):
-        given = {name: last[key, name] for name in names if (key, name) in last}
-        row = sample.loc[key, ["id", "model", "epoch", "probability"]].to_dict()
-        row["human_label"] = _majority([a.label for a in given.values()])
-        row |= {f"by {name}": a.label for name, a in given.items()}
-        row["reason"] = _majority([a.reason for a in given.values()])
-        row["harm"] = _majority([a.harm for a in given.values()])
-        rows.append({**row, "annotators": len(given)})
-    return pd.DataFrame(rows)
-
-
-def _check(annotation: Annotation, keys: set[str]) -> None:
-    words = wording("en")
-    wrong = {
-        "key": annotation.key not in keys,
-        "label": annotation.label not in words.labels,
-        "reason": annotation.reason not in (None, *words.reasons),
-        "harm": annotation.harm not in (None, *words.harms),
-    }
-    for field, is_wrong in wrong.items():
-        if is_wrong:
-            value = shown(getattr(annotation, field))
-            what = "no task of this folder" if field == "key" else f"no {field}"
+    found = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        try:
+            found.append(Annotation(**json.loads(line)))
+            _check(found[-1])
+        except (ValueError, TypeError, DataError) as error:
             raise DataError(
-                f"{annotation.origin}: {value} is {what} (by {shown(annotation.annotator)}, "
-                f"key {shown(annotation.key)}); nothing was imported"
+                f"{path}, line {number}: is not as it was written ({error}); mend or remove it"
+            ) from None
+    return found
+
+
+def _check(annotation: Annotation) -> None:
+    words = wording("en")
+    choices = {"label": words.labels, "reason": words.reasons, "harm": words.harms}
+    for field, allowed in choices.items():
+        value = getattr(annotation, field)
+        if value is not None and value not in allowed:
+            raise DataError(
+                f"{annotation.origin}: {shown(value)} is no {field} (by "
+                f"{shown(annotation.annotator)}); nothing was imported"
             )
-
-
-def _majority(said: Sequence[str | None]) -> str | None:
-    given = [word for word in said if word is not None]
-    best = max(sorted(set(given)), key=given.count, default=None)
-    return best if best is not None and 2 * given.count(best) > len(given) else None

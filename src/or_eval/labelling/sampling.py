@@ -3,45 +3,87 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from or_eval.schema import UnscoredReason
+
 STRATUM = ("model", "label", "decided_by", "certain", "refused")
 """What responses of one stratum have in common: the cells that corrections are made by."""
+
+PROMPT_STRATUM = ("label", "language", "category", "refused_by")
+"""What prompts of one stratum have in common; ``refused_by`` tells how many models refuse them."""
 
 _SPREAD = ("category", "language", "method")
 """Within a stratum the sample is spread over these."""
 
 
+_JUDGEABLE = (UnscoredReason.UNSETTLED, UnscoredReason.GRADER_FAILED, UnscoredReason.PANEL_TIED)
+
+
+def with_something_to_judge(responses: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the responses that failed, and those without a verdict that have no text."""
+    open_ = responses["unscored_because"].isin([reason.value for reason in _JUDGEABLE])
+    return responses[responses["error"].isna() & (responses["refused"].notna() | open_)]
+
+
 def stratified_sample(
-    responses: pd.DataFrame, size: int, *, at_least: int = 2, seed: int = 1
+    rows: pd.DataFrame,
+    size: int,
+    *,
+    at_least: int = 2,
+    seed: int = 1,
+    by: Sequence[str] = STRATUM,
 ) -> pd.DataFrame:
     """Draw a sample in which every stratum has its share, and no stratum is left out.
 
-    Strata are what rates are corrected by: one model's verdicts of one kind on prompts of one
-    label. Each gets ``at_least`` rows (or all it has), and the rest of the sample goes to strata
-    in proportion to their size. Within a stratum each row is as likely as another: rows are put in
-    order by category, language and method, and every so-manieth is taken from a random start
-    (systematic sampling: Cochran, Sampling Techniques, 1977, chapter 8).
+    Strata of responses are what rates are corrected by: one model's verdicts of one kind on prompts
+    of one label. Each gets ``at_least`` rows (or all it has), and the rest of the sample goes to
+    strata in proportion to their size.
 
     Args:
-        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        rows: Responses (:func:`or_eval.analysis.responses.read_logs`), or prompt records.
         size: Rows wanted; more are drawn where the strata's minimum asks for it.
         at_least: Rows of each stratum at least.
         seed: Makes another choice; the same rows and seed give the same choice.
+        by: Columns that make a stratum.
 
     Returns:
-        The rows drawn, with ``stratum`` (its words, for people) and ``probability``.
+        The rows drawn, with ``stratum`` (its words, for people), ``stratum_size`` and
+        ``probability``.
     """
-    keys = responses[list(STRATUM)].astype("str")
-    groups = dict(tuple(responses.groupby([keys[c] for c in STRATUM], sort=True)))
-    counts = _allocate([len(rows) for rows in groups.values()], size, at_least)
+    sizes = stratum_of(rows, by).value_counts().sort_index()
+    counts = _allocate(list(sizes), size, at_least)
+    return draw(rows, dict(zip(sizes.index, counts, strict=True)), seed=seed, by=by)
+
+
+def draw(
+    rows: pd.DataFrame, counts: Mapping[str, int], *, seed: int = 1, by: Sequence[str] = STRATUM
+) -> pd.DataFrame:
+    """Draw so many rows of each stratum, each as likely as another.
+
+    Rows are put in order by category, language and method, and every so-manieth is taken from a
+    random start (systematic sampling: Cochran, Sampling Techniques, 1977, chapter 8).
+
+    Args:
+        rows: As for :func:`stratified_sample`.
+        counts: Rows wanted of each stratum (:func:`stratum_of`).
+        seed: Makes another choice.
+        by: Columns that make a stratum.
+    """
     parts = [
-        _systematic(rows, count, "/".join(map(str, key)), seed)
-        for (key, rows), count in zip(groups.items(), counts, strict=True)
+        _systematic(part, counts.get(str(stratum), 0), str(stratum), seed)
+        for stratum, part in rows.groupby(stratum_of(rows, by), sort=True)
     ]
     return pd.concat(parts).sort_index()
+
+
+def stratum_of(rows: pd.DataFrame, by: Sequence[str] = STRATUM) -> pd.Series[str]:
+    """Name the stratum of each row, in the words of its columns."""
+    words = (rows[name].astype("object").fillna("none").astype("str") for name in by)
+    return pd.Series(map("/".join, zip(*words, strict=True)), rows.index, dtype="str")
 
 
 def _allocate(sizes: list[int], size: int, at_least: int) -> list[int]:
@@ -59,12 +101,16 @@ def _allocate(sizes: list[int], size: int, at_least: int) -> list[int]:
 
 
 def _systematic(rows: pd.DataFrame, count: int, stratum: str, seed: int) -> pd.DataFrame:
-    digests = [_digest(seed, row.id, row.model, row.epoch) for row in rows.itertuples()]
-    order = rows.assign(_digest=digests).sort_values([*_SPREAD, "_digest"])
+    names = [name for name in ("id", "model", "epoch") if name in rows]
+    identities = zip(*(rows[name] for name in names), strict=True)
+    order = rows.assign(_digest=[_digest(seed, *identity) for identity in identities])
+    order = order.sort_values([name for name in (*_SPREAD, "_digest") if name in order])
     start = int(_digest(seed, stratum)[:12], 16) / 16**12
-    places = np.floor((start + np.arange(count)) * len(rows) / count).astype(int)
+    places = np.floor((start + np.arange(count)) * len(rows) / max(count, 1)).astype(int)
     drawn = order.iloc[places].drop(columns="_digest")
-    return drawn.assign(stratum=stratum, probability=count / len(rows))
+    return drawn.assign(
+        stratum=stratum, stratum_size=len(rows), probability=count / max(len(rows), 1)
+    )
 
 
 def _digest(*parts: object) -> str:

@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from openpyxl import Workbook, load_workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 from openpyxl.styles import Alignment, Font
+from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
 from or_eval.labelling.history import Annotation
-from or_eval.labelling.tasks import Task
+from or_eval.labelling.rounds import Asks
+from or_eval.labelling.tasks import Task, check_task
 from or_eval.labelling.wording import Choice, Wording, wording
+from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.errors import DataError, shown
 
-_COLUMNS = ("key", "prompt", "response", "label", "reason", "harm", "note")
-_WIDTHS = (4, 50, 80, 22, 24, 16, 40)
+_COLUMNS = {
+    "responses": ("key", "prompt", "response", "label", "reason", "harm", "note"),
+    "prompts": ("key", "prompt", "harm", "note"),
+}
+_WIDTHS = {
+    "key": 4,
+    "prompt": 50,
+    "response": 80,
+    "label": 22,
+    "reason": 24,
+    "harm": 16,
+    "note": 40,
+}
 _CELL_CHARS = 32_767
 """What a cell holds at most (Excel)."""
 
 
-def write_spreadsheet(path: Path, tasks: Sequence[Task], words: Wording) -> None:
+def write_spreadsheet(
+    path: Path, tasks: Sequence[Task], words: Wording, asks: Asks = "responses"
+) -> None:
     """Write tasks as an xlsx file: a sheet to fill in, and one with the definitions."""
-    book = Workbook()
+    book, columns = Workbook(), _COLUMNS[asks]
     sheet = book.active
     assert isinstance(sheet, Worksheet)
     sheet.title = "tasks"
-    heads = ["key", words.prompt, words.response, words.label, words.reason, words.harm, words.note]
-    _write(sheet, 1, heads, bold=True)
+    heads = {"key": "key", **{name: str(getattr(words, name)) for name in columns[1:]}}
+    _write(sheet, 1, list(heads.values()), bold=True)
     for number, task in enumerate(tasks, start=2):
-        _write(sheet, number, list(task))
+        _write(sheet, number, [getattr(task, name) for name in columns if name in task._fields])
     guide = book.create_sheet("guide")
-    lists = {"D": words.labels, "E": words.reasons, "F": words.harms}
     for line, text in enumerate([words.title, words.intro, words.unsure], start=1):
         _write(guide, line, [text])
     start = 5
-    for letter, choices in lists.items():
+    for name, choices in (
+        ("label", words.labels),
+        ("reason", words.reasons),
+        ("harm", words.harms),
+    ):
+        if name not in columns:
+            continue
         _write_choices(guide, start, choices)
         rule = DataValidation(
             type="list",
@@ -46,41 +67,61 @@ def write_spreadsheet(path: Path, tasks: Sequence[Task], words: Wording) -> None
             showErrorMessage=True,
         )
         sheet.add_data_validation(rule)
+        letter = get_column_letter(columns.index(name) + 1)
         rule.add(f"{letter}2:{letter}{len(tasks) + 1}")
         start += len(choices) + 1
-    for letter, width in zip("ABCDEFG", _WIDTHS, strict=True):
-        sheet.column_dimensions[letter].width = width
+    for number, name in enumerate(columns, start=1):
+        sheet.column_dimensions[get_column_letter(number)].width = _WIDTHS[name]
     guide.column_dimensions["A"].width = 28
     guide.column_dimensions["B"].width = 100
-    sheet.freeze_panes = "D2"
+    sheet.freeze_panes = sheet.cell(2, len([n for n in columns if n in Task._fields]) + 1)
     book.save(path)
 
 
-def read_spreadsheet(path: Path, annotator: str) -> Iterator[Annotation]:
+def read_spreadsheet(
+    path: Path, annotator: str, tasks: Mapping[str, Task], asks: Asks = "responses"
+) -> Iterator[Annotation]:
     """Read a filled-in spreadsheet.
 
+    Args:
+        path: The file.
+        annotator: Whose it is.
+        tasks: The folder's tasks by key.
+        asks: What the tasks ask about.
+
     Raises:
-        DataError: It is none of ours, or a cell holds something that can't be chosen there.
+        DataError: It is none of ours, a cell holds something that can't be chosen there, or a row
+            is not the one that was written.
     """
     try:
         sheet = load_workbook(path, read_only=True, data_only=True)["tasks"]
     except Exception as error:  # openpyxl raises whatever its parts raise
         raise DataError(f"{path}: is no spreadsheet of or-eval label export ({error})") from None
+    columns = _COLUMNS[asks]
+    seen: dict[str, int] = {}
     for number, cells in enumerate(sheet.iter_rows(min_row=2, values_only=True), start=2):
-        texts = ["" if cell is None else str(cell).strip() for cell in cells[: len(_COLUMNS)]]
-        row = dict(zip(_COLUMNS, [*texts, *[""] * (len(_COLUMNS) - len(texts))], strict=True))
-        if row["label"]:
-            where = f"{path.name}, row {number}"
-            yield Annotation(
-                key=row["key"],
-                annotator=annotator,
-                label=_word(row["label"], "labels", where),
-                reason=_word(row["reason"], "reasons", where),
-                harm=_word(row["harm"], "harms", where),
-                note=row["note"],
-                at="",
-                origin=where,
+        texts = ["" if cell is None else str(cell).strip() for cell in cells[: len(columns)]]
+        row = dict(zip(columns, [*texts, *[""] * (len(columns) - len(texts))], strict=True))
+        where = f"{path.name}, row {number}"
+        if not any(row.get(name) for name in ("label", "reason", "harm", "note")):
+            continue
+        key = row["key"]
+        check_task(tasks.get(key), key, row["prompt"], row.get("response", ""), where)
+        if key in seen:
+            raise DataError(
+                f"{where}: answers the task of row {seen[key]} again; nothing was imported"
             )
+        seen[key] = number
+        yield Annotation(
+            key=key,
+            annotator=annotator,
+            label=_word(row.get("label", ""), "labels", where),
+            reason=_word(row.get("reason", ""), "reasons", where),
+            harm=_word(row["harm"], "harms", where),
+            note=visible_text(row["note"]),
+            at="",
+            origin=where,
+        )
 
 
 def _word(name: str, kind: str, where: str) -> str | None:

@@ -10,13 +10,23 @@ import pandas as pd
 from or_eval.analysis.samples import read_details
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.visible_text import visible_text
+from or_eval.sources.errors import DataError
 
-KEY = "key"
 SAMPLE_COLUMNS = (
-    *("key", "id", "model", "epoch", "stratum", "probability"),
-    *("response_class", "certain", "language", "category", "prompt", "response"),
+    *("key", "id", "model", "epoch", "stratum", "stratum_size", "probability"),
+    *("response_class", "certain", "label", "language", "category", "prompt", "response"),
 )
 """What is kept of each sampled response, and not shown to annotators but for the last two."""
+
+PROMPT_COLUMNS = (
+    *("key", "id", "stratum", "stratum_size", "probability"),
+    *("label", "language", "category", "method", "prompt"),
+)
+"""What is kept of each sampled prompt, and not shown to annotators but for the last."""
+
+
+_CUT_FROM = 30_000
+"""Texts of so many characters may come back cut: a spreadsheet's cell holds few more."""
 
 
 class Task(NamedTuple):
@@ -25,12 +35,13 @@ class Task(NamedTuple):
     Attributes:
         key: Tells the response; nothing in it tells the model or the verdict.
         prompt: The request as it was asked.
-        response: What the model said, without its reasoning.
+        response: What the model said, without its reasoning; empty where the request is all that
+            is asked about.
     """
 
     key: str
     prompt: str
-    response: str
+    response: str = ""
 
 
 def sample_rows(drawn: pd.DataFrame) -> pd.DataFrame:
@@ -46,16 +57,61 @@ def sample_rows(drawn: pd.DataFrame) -> pd.DataFrame:
         prompt=[visible_text(text) for text in details["prompt"]],
         response=[visible_text(blank_reasoning(t).text).strip() for t in details["response"]],
     )
-    rows["key"] = [_key(row) for row in rows.itertuples()]
+    rows["key"] = [task_key(r.id, r.model, r.epoch, r.response) for r in rows.itertuples()]
     return rows.sort_values("key")[list(SAMPLE_COLUMNS)].reset_index(drop=True)
+
+
+def prompt_rows(drawn: pd.DataFrame) -> pd.DataFrame:
+    """Give what is kept of sampled prompts, likewise.
+
+    Args:
+        drawn: Prompt records drawn by :func:`or_eval.labelling.sampling.stratified_sample`.
+    """
+    rows = drawn.assign(prompt=[visible_text(text) for text in drawn["prompt"]])
+    rows["key"] = [task_key(row.id, row.prompt) for row in rows.itertuples()]
+    return rows.sort_values("key")[list(PROMPT_COLUMNS)].reset_index(drop=True)
 
 
 def tasks_of(rows: pd.DataFrame) -> list[Task]:
     """Give the questions about sampled rows."""
-    columns = (rows[name].astype(str) for name in Task._fields)
+    names = [name for name in Task._fields if name in rows]
+    columns = (rows[name].astype(str) for name in names)
     return [Task(*texts) for texts in zip(*columns, strict=True)]
 
 
-def _key(row: object) -> str:
-    parts = [str(getattr(row, name)) for name in ("id", "model", "epoch", "response")]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+def check_task(asked: Task | None, key: str, prompt: str, response: str, where: str) -> None:
+    """Make sure that what came back is about what was asked.
+
+    White space is left aside, and so is what a spreadsheet's cell has no room for.
+
+    Args:
+        asked: The task, if there is one of that key.
+        key: The key that came back.
+        prompt: The request that came back.
+        response: The response.
+        where: File and row, for the error line.
+
+    Raises:
+        DataError: There is no such task, or its texts were changed.
+    """
+    if asked is None:
+        raise DataError(f"{where}: {key[:40]!r} is no task of this folder; nothing was imported")
+    for name, sent, came in (
+        ("request", asked.prompt, prompt),
+        ("response", asked.response, response),
+    ):
+        whole, there = _bare(sent), _bare(came)
+        if there != whole and not (len(came) >= _CUT_FROM and whole.startswith(there)):
+            raise DataError(
+                f"{where}: the {name} is not the one that was asked about; undo the change, or "
+                "take this row's answer out. Nothing was imported"
+            )
+
+
+def task_key(*parts: object) -> str:
+    """Give the key of a task that is about these."""
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
+
+
+def _bare(text: str) -> str:
+    return "".join(text.replace("\ufffd", "").split())

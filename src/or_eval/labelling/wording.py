@@ -28,6 +28,7 @@ class Wording(BaseModel):
         labels: What a response can be, by the word that files hold.
         reasons: Grounds for declining, likewise.
         harms: What a request can be, likewise.
+        about_prompts: Title and introduction where requests alone are asked about.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +46,7 @@ class Wording(BaseModel):
     labels: dict[str, Choice]
     reasons: dict[str, Choice]
     harms: dict[str, Choice]
+    about_prompts: list[str]
 
 
 class WorkedCase(BaseModel):

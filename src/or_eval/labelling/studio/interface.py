@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from or_eval.labelling.history import Annotation
-from or_eval.labelling.tasks import Task
+from or_eval.labelling.rounds import Asks
+from or_eval.labelling.tasks import Task, check_task
 from or_eval.labelling.wording import Choice, Wording
 from or_eval.schema import ResponseClass
+from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.errors import DataError, shown
 
 LABEL, REASON, HARM, NOTE = "label", "reason", "harm", "note"
 _HOTKEYS = {REASON: "qwertyuiop", HARM: "zxc"}
 
 
-def interface(words: Wording) -> str:
+def interface(words: Wording, asks: Asks = "responses") -> str:
     """Give the labelling interface as Label Studio's XML.
 
     Choices have their definitions as tooltips and a key each: digits for the class, letters for
@@ -27,12 +29,24 @@ def interface(words: Wording) -> str:
     view = Element("View")
     SubElement(view, "Header", value=words.prompt)
     SubElement(view, "Text", name="prompt", value="$prompt")
+    if asks == "responses":
+        _ask_about_response(view, words)
+    SubElement(view, "Header", value=words.harm)
+    harm = _choices(view, HARM, "prompt", words.harms, _HOTKEYS[HARM])
+    if asks == "prompts":
+        harm.set("required", "true")
+    SubElement(view, "Header", value=words.note)
+    SubElement(view, "TextArea", name=NOTE, toName="prompt", rows="2", maxSubmissions="1")
+    indent(view)
+    return tostring(view, encoding="unicode") + "\n"
+
+
+def _ask_about_response(view: Element, words: Wording) -> None:
     SubElement(view, "Header", value=words.response)
     SubElement(view, "Text", name="response", value="$response")
     SubElement(view, "Header", value=words.label)
     label = _choices(view, LABEL, "response", words.labels, "123456789")
     label.set("required", "true")
-    label.set("showInline", "true")
     refused = [words.labels[c].name for c in ResponseClass if c.refused]
     asked = SubElement(
         view,
@@ -43,16 +57,12 @@ def interface(words: Wording) -> str:
     )
     SubElement(asked, "Header", value=words.reason)
     _choices(asked, REASON, "response", words.reasons, _HOTKEYS[REASON])
-    SubElement(view, "Header", value=words.harm)
-    _choices(view, HARM, "prompt", words.harms, _HOTKEYS[HARM])
-    SubElement(view, "Header", value=words.note)
-    SubElement(view, "TextArea", name=NOTE, toName="response", rows="2", maxSubmissions="1")
-    indent(view)
-    return tostring(view, encoding="unicode") + "\n"
 
 
 def _choices(parent: Element, name: str, of: str, choices: dict[str, Choice], keys: str) -> Element:
-    tag = SubElement(parent, "Choices", name=name, toName=of, choice="single-radio")
+    tag = SubElement(
+        parent, "Choices", name=name, toName=of, choice="single-radio", showInline="true"
+    )
     for (word, choice), key in zip(choices.items(), keys, strict=False):
         # The alias is what an export holds, in every language of the interface.
         SubElement(tag, "Choice", value=choice.name, alias=word, hint=choice.means, hotkey=key)
@@ -64,46 +74,73 @@ def tasks_json(tasks: Sequence[Task]) -> str:
     return json.dumps([{"data": task._asdict()} for task in tasks], ensure_ascii=False, indent=1)
 
 
-def read_export(path: Path) -> Iterator[Annotation]:
+def read_export(
+    path: Path, tasks: Mapping[str, Task], names: Mapping[str, str]
+) -> Iterator[Annotation]:
     """Read the annotations of a Label Studio export ("JSON").
+
+    Args:
+        path: The file.
+        tasks: The folder's tasks by key.
+        names: Annotators by the accounts that are known.
 
     Raises:
         DataError: The file is no such export, or a task in it is not one of ours.
     """
     try:
-        tasks = json.loads(path.read_text("utf-8-sig"))
+        exported = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: can't be read as JSON ({error})") from None
-    if not isinstance(tasks, list):
-        raise DataError(f"{path}: is no export of Label Studio; export as JSON, not JSON-MIN")
-    for number, task in enumerate(tasks, start=1):
+    yield from annotations_of(exported, tasks, names, path.name)
+
+
+def annotations_of(
+    exported: Any, tasks: Mapping[str, Task], names: Mapping[str, str], origin: str
+) -> Iterator[Annotation]:
+    """Read exported tasks, as :func:`read_export` does.
+
+    Args:
+        exported: What the JSON holds.
+        tasks: The folder's tasks by key.
+        names: Annotators by the accounts that are known.
+        origin: Where it came from, for error lines.
+    """
+    if not isinstance(exported, list):
+        raise DataError(f"{origin}: is no export of Label Studio; export as JSON, not JSON-MIN")
+    for number, task in enumerate(exported, start=1):
+        where = f"{origin}, task {number}"
         try:
-            yield from _of_task(task, path.name)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            yield from _of_task(task, tasks, names, where)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
             raise DataError(
-                f"{path}: task {number} is not as or-eval exported it ({shown(error)}); "
+                f"{where}: is not as or-eval exported it ({shown(error)}); "
                 "export as JSON, not JSON-MIN"
             ) from None
 
 
-def _of_task(task: dict[str, Any], origin: str) -> Iterator[Annotation]:
+def _of_task(
+    task: dict[str, Any], tasks: Mapping[str, Task], names: Mapping[str, str], where: str
+) -> Iterator[Annotation]:
+    data = task["data"]
+    check_task(tasks.get(data["key"]), data["key"], data["prompt"], data["response"], where)
     for annotation in task["annotations"]:
         if annotation.get("was_cancelled"):
             continue
         said = {result["from_name"]: result["value"] for result in annotation["result"]}
+        account = _account(annotation.get("completed_by"))
         yield Annotation(
-            key=task["data"]["key"],
-            annotator=_who(annotation.get("completed_by")),
+            key=data["key"],
+            annotator=visible_text(names.get(account, account)),
             label=_chosen(said, LABEL),
             reason=_chosen(said, REASON),
             harm=_chosen(said, HARM),
-            note=" ".join(said.get(NOTE, {}).get("text", [])),
-            at=annotation.get("updated_at") or annotation.get("created_at") or "",
-            origin=origin,
+            note=visible_text(" ".join(map(str, said.get(NOTE, {}).get("text", [])))),
+            at=str(annotation.get("updated_at") or annotation.get("created_at") or ""),
+            origin=where,
         )
 
 
-def _who(completed_by: Any) -> str:
+def _account(completed_by: Any) -> str:
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("email") or completed_by.get("id")
     return str(completed_by)

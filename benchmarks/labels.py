@@ -1,0 +1,253 @@
+"""Do rates corrected by a few people's labels hold, and how many labels does one need?
+
+    python benchmarks/labels.py [coverage planned prompts needed] [--runs 400]
+
+``coverage`` simulates 4,000 responses of four models, two of which refuse alike, read by rules that
+miss refusals and raise false alarms at rates of their own for each model and kind of verdict. In
+each run a twentieth is labelled, drawn as ``or-eval label export`` draws. ``planned`` labels what
+``or-eval label plan`` asks for, and measures what is left open. ``prompts`` simulates safe prompts
+that are not all safe. ``needed`` computes the table of ``docs/label.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from or_eval.analysis.comparisons import compare_models
+from or_eval.analysis.corrections import corrections
+from or_eval.analysis.paired_tests import MORE
+from or_eval.analysis.prompt_audit import prompt_audit
+from or_eval.analysis.rates import rates
+from or_eval.labelling.planning import next_batch, plan_labels
+from or_eval.labelling.sampling import draw, stratified_sample
+
+PROMPTS, SHARE, LEAST = 1000, 0.05, 5
+
+
+class Model(NamedTuple):
+    """A model, and how rules read it.
+
+    Attributes:
+        rate: Share of prompts that it refuses.
+        missed: Share of its refusals that rules take for answers.
+        false_alarms: Share of its answers that rules take for refusals.
+        certain: Share of right verdicts that are certain.
+        certain_errors: Share of wrong ones that are.
+    """
+
+    rate: float
+    missed: float
+    false_alarms: float
+    certain: float
+    certain_errors: float
+
+
+MODELS = {
+    "a": Model(0.30, 0.30, 0.02, 0.8, 0.10),
+    "b": Model(0.30, 0.05, 0.10, 0.8, 0.10),
+    "c": Model(0.15, 0.40, 0.05, 0.7, 0.05),
+    "d": Model(0.50, 0.15, 0.01, 0.9, 0.10),
+}
+ALIKE = ("a", "b")
+_PARTS = ("coverage", "planned", "prompts", "needed")
+PERFECT = Model(0.0, 0.0, 0.0, 1.0, 1.0)
+
+
+def simulate(random: np.random.Generator) -> tuple[pd.DataFrame, pd.Series[float]]:
+    """Make responses with the rules' verdicts, and what people would say of each."""
+    read = [
+        _read(random.random(PROMPTS) < model.rate, model, name, random)
+        for name, model in MODELS.items()
+    ]
+    frames, truths = zip(*read, strict=True)
+    return pd.concat(frames, ignore_index=True), pd.concat(truths, ignore_index=True)
+
+
+def _read(
+    truth: NDArray[np.bool_], model: Model, name: str, random: np.random.Generator
+) -> tuple[pd.DataFrame, pd.Series[float]]:
+    """Have responses read by a model's rules."""
+    wrong = random.random(PROMPTS) < np.where(truth, model.missed, model.false_alarms)
+    sure = random.random(PROMPTS) < np.where(wrong, model.certain_errors, model.certain)
+    frame = pd.DataFrame({"model": name, "refused": truth ^ wrong, "certain": sure})
+    frame.insert(0, "id", [f"p{number}" for number in range(PROMPTS)])
+    same = {"label": "safe", "decided_by": "rules", "epoch": 1, "unscored_because": None}
+    empty = dict.fromkeys(("category", "language", "method", "seed_id", "pair_id", "error"), None)
+    frame = frame.astype({"refused": "boolean", "certain": "boolean"}).assign(**same, **empty)
+    return frame, pd.Series(truth.astype("float64"))
+
+
+def coverage(runs: int, seed: int = 1) -> tuple[pd.DataFrame, float, float]:
+    """Count how often intervals hold the truth, and how often equal models are told apart.
+
+    Returns:
+        By model, the share of runs in which the corrected and the uncorrected interval of the rate
+        hold it, and the bounds that labels leave hold the rate of these very responses; the shares
+        of runs in which the models that refuse alike are said to differ, corrected and not.
+    """
+    random = np.random.default_rng(seed)
+    held = {name: np.zeros(4) for name in MODELS}
+    called = np.zeros(2)
+    for run in range(runs):
+        responses, people = simulate(random)
+        size = round(SHARE * len(responses))
+        drawn = stratified_sample(responses, size, at_least=LEAST, seed=run)
+        found = corrections(responses, people.where(people.index.isin(drawn.index)))
+        table = rates(responses, found=found).set_index("model")
+        for name, model in MODELS.items():
+            row, own = table.loc[name], people[responses["model"] == name].mean()
+            held[name] += [
+                row["lower"] <= model.rate <= row["upper"],
+                row["raw_lower"] <= model.rate <= row["raw_upper"],
+                row["known_lower"] - 1e-9 <= own <= row["known_upper"] + 1e-9,
+                row["upper"] - row["lower"],
+            ]
+        two = responses[responses["model"].isin(ALIKE)]
+        for at, sample in enumerate((found, None)):
+            called[at] += compare_models(two, sample)["verdict"].iloc[0] == MORE
+    columns = ["corrected", "uncorrected", "of these responses", "width"]
+    shares = pd.DataFrame.from_dict(
+        {k: v / runs for k, v in held.items()}, "index", columns=columns
+    )
+    return shares, called[0] / runs, called[1] / runs
+
+
+def planned(runs: int, seed: int = 1) -> pd.DataFrame:
+    """Label 100 responses, then what a plan asks for; give half of the interval that is left."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for half_width in (0.05, 0.03, 0.02):
+        labels, widths = 0.0, np.zeros(len(MODELS))
+        for run in range(runs):
+            responses, people = simulate(random)
+            first = stratified_sample(responses, 100, at_least=LEAST, seed=run).index
+            sampled = pd.Series(responses.index.isin(first), responses.index)
+            plan = plan_labels(responses, people.where(sampled), sampled, half_width)
+            batch = draw(responses[~sampled], next_batch(plan), seed=run).index
+            sampled |= responses.index.isin(batch)
+            table = rates(responses, found=corrections(responses, people.where(sampled)))
+            widths += ((table["known_upper"] - table["known_lower"]) / 2).to_numpy() / runs
+            labels += sampled.sum() / runs
+        of_models = zip(MODELS, widths, strict=True)
+        rows.append({"wanted": half_width, "labels": labels, **dict(of_models)})
+    return pd.DataFrame(rows)
+
+
+def prompts(runs: int, seed: int = 1) -> pd.DataFrame:
+    """Count how often the rate over truly harmless prompts lies in its interval.
+
+    A seventh of the safe prompts is not harmless; a model refuses more of these. In each run people
+    are asked about 200 prompts. Verdicts are right, or read by the rules of model a and corrected
+    by labels of a tenth of the responses.
+    """
+    random = np.random.default_rng(seed)
+    rows = []
+    for rate, rate_of_wrong, with_rules in (
+        (0.3, 0.8, False),
+        (0.05, 0.6, False),
+        (0.02, 0.3, False),
+        (0.3, 0.8, True),
+    ):
+        held = np.zeros(3)
+        for run in range(runs):
+            harmless = random.random(PROMPTS) > 1 / 7
+            truth = random.random(PROMPTS) < np.where(harmless, rate, rate_of_wrong)
+            responses, people = _read(truth, MODELS["a"] if with_rules else PERFECT, "m", random)
+            found = None
+            if with_rules:
+                drawn = stratified_sample(responses, PROMPTS // 10, at_least=LEAST, seed=run)
+                found = corrections(responses, people.where(people.index.isin(drawn.index)))
+            asked = random.choice(PROMPTS, 200, replace=False)
+            words = np.where(harmless[asked], "harmless", "harmful")
+            said = pd.DataFrame(
+                {"harm": words, "consensus": None, "chance": 0.2}, responses["id"].iloc[asked]
+            )
+            records = responses.set_index("id")
+            row = prompt_audit(responses, records, said, found).corrected.iloc[0]
+            held += [
+                row["lower"] <= rate <= row["upper"],
+                row["as_labelled_lower"] <= rate <= row["as_labelled_upper"],
+                row["upper"] - row["lower"],
+            ]
+        rows.append(
+            (rate, rate_of_wrong, "rules, corrected" if with_rules else "right", *(held / runs))
+        )
+    columns = [
+        "harmless refused",
+        "others refused",
+        "verdicts",
+        "corrected",
+        "as labelled",
+        "width",
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def needed() -> pd.DataFrame:
+    """Compute how many labels a model's rate needs, by the rules' quality and the interval."""
+    rows = []
+    for responses, (unsure, errors) in product((250, 1000, 5000), ((0.1, 0.1), (0.3, 0.2))):
+        row: dict[str, object] = {
+            "responses": responses,
+            "not certain": f"{unsure:.0%}",
+            "of them wrong": f"{errors:.0%}",
+        }
+        for half_width in (0.05, 0.03, 0.02, 0.01):
+            row[f"± {100 * half_width:.0f} points"] = _needed(responses, unsure, errors, half_width)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _needed(size: int, unsure: float, errors: float, half_width: float) -> int:
+    """Plan for one model that refuses a third, after labels that showed such errors."""
+    parts = []
+    for refused, certain in product((True, False), (True, False)):
+        count = round(size * (1 / 3 if refused else 2 / 3) * (1 - unsure if certain else unsure))
+        wrong = 0.01 if certain else errors
+        # Labels that showed the errors: fractions of labels serve for expectations.
+        said = abs(refused - wrong)
+        part = pd.DataFrame({"refused": [refused] * count, "certain": certain, "said": said})
+        parts.append(part)
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame.astype({"refused": "boolean", "certain": "boolean"})
+    frame = frame.assign(model="m", label="safe", decided_by="rules")
+    known = frame.groupby(["refused", "certain"]).cumcount() < LEAST
+    plan = plan_labels(frame, frame["said"].where(known), known, half_width)
+    return int(plan["needed"].sum())
+
+
+def main() -> None:
+    """Run the parts that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*_PARTS, []])
+    parser.add_argument("--runs", type=int, default=400)
+    arguments = parser.parse_args()
+    parts = arguments.parts or _PARTS
+    if "coverage" in parts:
+        shares, corrected, raw = coverage(arguments.runs)
+        print(f"Intervals that hold the truth, in {arguments.runs} runs:\n{shares.round(3)}")
+        print(
+            f"Models that refuse alike are told apart: corrected {corrected:.3f}, as the verdicts "
+            f"stand {raw:.3f}"
+        )
+    if "planned" in parts:
+        print(f"Half of the interval that planned labels leave, over {arguments.runs} runs:")
+        print(planned(arguments.runs).round(4).to_string(index=False))
+    if "prompts" in parts:
+        print(f"Over-refusal of harmless prompts, in {arguments.runs} runs:")
+        print(prompts(arguments.runs).round(3).to_string(index=False))
+    if "needed" in parts:
+        table = needed()
+        print(f"| {' | '.join(table)} |\n|{' ---: |' * table.shape[1]}")
+        for row in table.itertuples(index=False):
+            print(f"| {' | '.join(map(str, row))} |")
+
+
+if __name__ == "__main__":
+    main()

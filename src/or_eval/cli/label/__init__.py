@@ -1,0 +1,29 @@
+"""``or-eval label``: what people think of responses and of prompts, asked and brought back."""
+
+from __future__ import annotations
+
+import click
+
+from or_eval.cli.label.adjudicate import adjudicate
+from or_eval.cli.label.export import export
+from or_eval.cli.label.import_ import import_
+from or_eval.cli.label.plan import plan
+from or_eval.cli.label.start import start
+from or_eval.cli.label.status import status
+
+
+@click.group("label")
+def label() -> None:
+    """Ask people what responses are: in Label Studio, or in a spreadsheet.
+
+    \b
+      or-eval label export logs --out labels --size 400 --annotator ana --annotator bo
+      or-eval label start labels        # or fill in labels/ana.xlsx and labels/bo.xlsx
+      or-eval label import labels       # or: ... import labels labels/*.xlsx
+      or-eval label status labels
+      or-eval report logs --labels labels/labels.jsonl
+    """  # noqa: D301 (click's own mark for text that keeps its lines)
+
+
+for command in (export, start, import_, status, adjudicate, plan):
+    label.add_command(command)

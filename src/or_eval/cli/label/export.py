@@ -1,0 +1,148 @@
+"""``or-eval label export``: a sample of responses, or of prompts, as tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from or_eval.cli.label.options import FOLDER, check_names, check_spreadsheets
+from or_eval.cli.log_options import on_conflict_option, scorer_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.labelling.wording import WordingLanguage
+
+
+@click.command("export")
+@click.argument("rows", nargs=-1, required=True, metavar="LOGS|DATASET")
+@click.option("--out", type=FOLDER, required=True, help="Folder for the tasks.")
+@click.option(
+    "--prompts",
+    is_flag=True,
+    help="Ask whether the prompts in LOGS are harmless, not what the responses are. Of a DATASET "
+    "(a catalogue name, a Hub id, a csv, jsonl, ... file) there is nothing else to ask.",
+)
+@click.option(
+    "--size", type=click.IntRange(min=1), default=200, show_default=True, help="Rows to ask about."
+)
+@click.option(
+    "--at-least",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Rows of each stratum at least: a model's verdicts of one kind, on safe or on toxic "
+    "prompts; prompts of one label, language and category.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Makes another choice.")
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    metavar="NAME",
+    help="Who gets tasks, and a spreadsheet; give it once for each.",
+)
+@click.option(
+    "--overlap",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of the rows that two annotators get; one gets each of the others.  [default: all "
+    "annotators get all rows]",
+)
+@click.option(
+    "--gold",
+    "gold_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Known cases to hide among everybody's tasks: rows with prompt, response and "
+    "human_label (of prompts: prompt and harm), such as the labels.jsonl of an earlier round.",
+)
+@click.option(
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="Language of what annotators read.",
+)
+@scorer_option
+@on_conflict_option
+def export(
+    rows: tuple[str, ...],
+    out: Path,
+    prompts: bool,
+    size: int,
+    at_least: int,
+    seed: int,
+    annotators: tuple[str, ...],
+    overlap: float | None,
+    gold_file: Path | None,
+    language: WordingLanguage,
+    scorer: str,
+    on_conflict: OnConflict,
+) -> None:
+    """Draw a sample of the responses in LOGS, or of the prompts in a DATASET, and write tasks.
+
+    The sample is drawn by strata, so that no kind of verdict (of prompts: no category) is left
+    out, and each row keeps the probability it was drawn with. Annotators see neither the model nor
+    any verdict or label, and can't tell known cases from the others.
+    """
+    from or_eval.labelling.folder import write_round
+    from or_eval.labelling.gold import read_known_cases
+    from or_eval.labelling.rounds import Asks, Round, assign
+    from or_eval.labelling.sampling import PROMPT_STRATUM, STRATUM, stratified_sample
+    from or_eval.labelling.tasks import prompt_rows, sample_rows
+
+    check_names(annotators)
+    if annotators:
+        check_spreadsheets()
+    if overlap is not None and len(annotators) < 2:
+        raise click.UsageError("--overlap needs two annotators or more")
+    asks: Asks = "prompts" if prompts or _is_data(rows) else "responses"
+    gold = read_known_cases(gold_file, asks) if gold_file is not None else []
+    if asks == "prompts":
+        there = _prompts(rows, scorer, on_conflict)
+        drawn = stratified_sample(there, size, at_least=at_least, seed=seed, by=PROMPT_STRATUM)
+        sample = prompt_rows(drawn)
+    else:
+        there = _responses(rows, scorer, on_conflict)
+        drawn = stratified_sample(there, size, at_least=at_least, seed=seed, by=STRATUM)
+        sample = sample_rows(drawn)
+    keys = [case.task.key for case in gold]
+    given = assign(list(sample["key"]), keys, annotators, overlap)
+    round_ = Round(asks=asks, language=language, annotators=given, overlap=overlap)
+    for path in write_round(out, sample, round_, gold):
+        click.echo(path)
+    strata, chance = drawn["stratum"].nunique(), drawn["probability"]
+    click.echo(
+        f"{len(drawn)} of {len(there)} {asks}, from {strata} strata, drawn with "
+        f"probabilities from {chance.min():.3g} to {chance.max():.3g}"
+        + (f"; and {len(gold)} known cases" if gold else "")
+    )
+
+
+def _is_data(rows: tuple[str, ...]) -> bool:
+    """Tell whether what was named is prompts, not logs."""
+    from or_eval.cli.agreement import response_file
+
+    return len(rows) == 1 and (not Path(rows[0]).exists() or response_file(rows) is not None)
+
+
+def _prompts(rows: tuple[str, ...], scorer: str, on_conflict: OnConflict) -> pd.DataFrame:
+    from or_eval.analysis.responses import read_logs
+    from or_eval.labelling.prompts import prompts_of_data, prompts_of_logs
+
+    if _is_data(rows):
+        return prompts_of_data(rows[0])
+    return prompts_of_logs(read_logs(rows, scorer=scorer, on_conflict=on_conflict))
+
+
+def _responses(rows: tuple[str, ...], scorer: str, on_conflict: OnConflict) -> pd.DataFrame:
+    from or_eval.analysis.responses import read_logs
+    from or_eval.labelling.sampling import with_something_to_judge
+
+    return with_something_to_judge(
+        read_logs(rows, scorer=scorer, on_conflict=on_conflict).responses
+    )

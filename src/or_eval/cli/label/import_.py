@@ -1,0 +1,65 @@
+"""``or-eval label import``: annotations brought back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from or_eval.cli.label.options import EXISTING_FOLDER, check_spreadsheets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from or_eval.labelling.history import Annotation
+
+
+@click.command("import")
+@click.argument("folder", type=EXISTING_FOLDER)
+@click.argument("found", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def import_(folder: Path, found: tuple[Path, ...]) -> None:
+    """Bring annotations back: JSON exports of Label Studio, or filled-in spreadsheets.
+
+    Without files, from the Label Studio that `or-eval label start FOLDER` runs. A spreadsheet is
+    its annotator's by its name. What was imported before isn't again; what somebody changed since
+    is added, and counts from then on.
+    """
+    from or_eval.labelling.folder import write_labels
+    from or_eval.labelling.history import append
+    from or_eval.labelling.labels import disputed, labels
+    from or_eval.labelling.rounds import home
+    from or_eval.labelling.studio.projects import running_annotations
+
+    sources: list[tuple[str, Iterable[Annotation]]] = [
+        (path.name, _annotations(path, folder)) for path in found
+    ] or [("Label Studio", running_annotations(folder))]
+    for name, brought in sources:
+        new, known = append(folder, brought)
+        click.echo(f"{name}: {new} new, {known} known already")
+    place = home(folder)
+    frame = labels(place)
+    if frame.empty:
+        raise click.ClickException("nobody has labelled anything yet")
+    click.echo(f"{write_labels(place)}: {len(frame)} labelled")
+    if open_ := len(disputed(place)):
+        click.echo(
+            f"annotators differ on {open_} of them: or-eval label adjudicate {place} makes tasks "
+            "of these"
+        )
+
+
+def _annotations(path: Path, folder: Path) -> Iterable[Annotation]:
+    from or_eval.labelling.folder import tasks_by_key
+    from or_eval.labelling.rounds import read_round
+
+    tasks = tasks_by_key(folder)
+    if path.suffix == ".xlsx":
+        check_spreadsheets()
+        from or_eval.labelling.spreadsheet import read_spreadsheet
+
+        return read_spreadsheet(path, path.stem, tasks, read_round(folder).asks)
+    from or_eval.labelling.studio.interface import read_export
+    from or_eval.labelling.studio.server import names_by_account, read_access
+
+    return read_export(path, tasks, names_by_account(read_access(folder)))

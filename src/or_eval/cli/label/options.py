@@ -1,0 +1,32 @@
+"""What several of the commands take and check."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+
+
+def check_spreadsheets() -> None:
+    """Make sure that spreadsheets can be read and written."""
+    if find_spec("openpyxl") is None:
+        raise click.ClickException("spreadsheets need openpyxl: pip install 'or-eval[label]'")
+
+
+def check_names(annotators: tuple[str, ...]) -> None:
+    """Take annotators' names that are names of files anywhere.
+
+    Raises:
+        click.UsageError: One isn't, or one is there twice.
+    """
+    folded = [name.casefold() for name in annotators]
+    for name in annotators:
+        letters = name.replace("-", "").replace("_", "")
+        if not letters.isalnum() or folded.count(name.casefold()) > 1:
+            raise click.UsageError(
+                f"--annotator {name}: give each a name of its own, of letters, digits, - and _"
+            )

@@ -1,0 +1,51 @@
+"""``or-eval label start``: Label Studio with a round set up in it."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+
+from or_eval.cli.label.options import EXISTING_FOLDER
+
+
+@click.command("start")
+@click.argument("folder", type=EXISTING_FOLDER)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="On 127.0.0.1; 0 for one that is free.",
+)
+def start(folder: Path, port: int) -> None:
+    """Run Label Studio with the tasks of FOLDER in it, until it is interrupted.
+
+    The first time, Label Studio is installed into an environment of its own, in the user's cache
+    or where the variable OR_EVAL_LABEL_STUDIO says. It listens on 127.0.0.1 alone. Its data, and
+    the accounts that are made for the annotators, lie in FOLDER/label-studio.
+    """
+    from or_eval.labelling.studio.environment import ensure_environment, environment_folder
+    from or_eval.labelling.studio.projects import access_of, set_up
+    from or_eval.labelling.studio.server import running
+
+    access = access_of(folder)
+    program = ensure_environment(environment_folder(), click.echo)
+    # Ended by a signal, it must not leave the server behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    click.echo("Starting Label Studio (the first time it makes its database) ...")
+    try:
+        with running(program, folder, access, port) as server:
+            set_up(folder, server.access)
+            url = server.access.url
+            click.echo(f"Label Studio runs at {url}")
+            for name, account in server.access.accounts.items():
+                click.echo(
+                    f"  {name}: {url}/projects/{account.project}/data  log in as "
+                    f"{account.email}, password {account.password}"
+                )
+            click.echo(f"or-eval label import {folder} brings answers back. Ctrl-C ends it.")
+            server.process.wait()
+    except KeyboardInterrupt:
+        click.echo("Label Studio has ended; what was answered is kept.")

@@ -1,0 +1,107 @@
+"""One round of labelling: what is asked, in which language, and who gets which tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from or_eval.labelling.wording import WordingLanguage
+from or_eval.sources.errors import DataError
+
+ROUND = "round.json"
+Asks = Literal["responses", "prompts"]
+_LATER = {kind: re.compile(rf"{kind}-(\d+)") for kind in ("batch", "adjudication")}
+
+
+class Round(BaseModel):
+    """What a folder's tasks ask, and of whom.
+
+    Attributes:
+        asks: About what.
+        language: Of all that annotators read.
+        annotators: The keys of each one's tasks, in the order they are shown in.
+        overlap: Share of the tasks that two annotators got; None where all got all.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    asks: Asks
+    language: WordingLanguage
+    annotators: dict[str, list[str]]
+    overlap: float | None = None
+
+
+def read_round(folder: Path) -> Round:
+    """Give what a folder's tasks ask.
+
+    Raises:
+        DataError: It holds none, or the file was changed.
+    """
+    path = folder / ROUND
+    if not path.exists():
+        raise DataError(f"{folder}: has no {ROUND}; make the tasks with or-eval label export")
+    try:
+        return Round.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise DataError(f"{path}: is not as it was written ({error.errors()[0]['msg']})") from None
+
+
+def assign(
+    keys: Sequence[str], gold: Sequence[str], annotators: Sequence[str], overlap: float | None
+) -> dict[str, list[str]]:
+    """Give tasks to annotators.
+
+    Which tasks two annotators get, and in which order somebody sees tasks, follows from digests of
+    their keys: neither tells anything of a task.
+
+    Args:
+        keys: The tasks.
+        gold: Known cases, which everybody gets, mixed in.
+        annotators: Who.
+        overlap: Share of the tasks that two annotators get; one gets each of the others. All get
+            all without it.
+    """
+    given: dict[str, list[str]] = {name: list(gold) for name in annotators}
+    in_turn = sorted(keys, key=lambda key: _digest("whom", key))
+    twice = len(keys) if overlap is None else round(overlap * len(keys))
+    for place, key in enumerate(in_turn):
+        whom = len(annotators) if overlap is None else 1 + (place < twice)
+        for step in range(whom):
+            given[annotators[(place + step) % len(annotators)]].append(key)
+    return {
+        name: sorted(tasks, key=lambda key, name=name: _digest(name, key))  # type: ignore[misc]
+        for name, tasks in given.items()
+    }
+
+
+def later_rounds(folder: Path, kind: Literal["batch", "adjudication"]) -> list[Path]:
+    """Give the folders of later batches, or of adjudications, that lie in a folder; by number."""
+    found = {path: _LATER[kind].fullmatch(path.name) for path in folder.iterdir() if path.is_dir()}
+    return sorted((path for path, match in found.items() if match), key=lambda p: _number(p.name))
+
+
+def next_round(folder: Path, kind: Literal["batch", "adjudication"]) -> Path:
+    """Give the folder that the next batch or adjudication lives in; the first batch is number 1."""
+    rounds = later_rounds(folder, kind)
+    first = 2 if kind == "batch" else 1
+    return folder / f"{kind}-{_number(rounds[-1].name) + 1 if rounds else first}"
+
+
+def home(folder: Path) -> Path:
+    """Give the folder that a round's labels belong to: its own, or the one it lies in."""
+    place = folder.resolve()
+    later = any(pattern.fullmatch(place.name) for pattern in _LATER.values())
+    return place.parent if later and (place.parent / ROUND).exists() else folder
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

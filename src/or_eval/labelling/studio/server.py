@@ -1,0 +1,191 @@
+"""Label Studio on loopback, with its data in the folder of a round."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import NamedTuple
+
+import httpx
+from pydantic import BaseModel, ConfigDict
+
+from or_eval.labelling.studio.environment import outside_environment
+from or_eval.sources.errors import DataError
+
+DATA = "label-studio"
+"""Folder within a round's, of Label Studio's database, its log and the accounts."""
+
+_ACCESS, _LOG = "access.json", "server.log"
+_OWNER = "or-eval@localhost"
+_START_LIMIT = 300.0
+_SETTINGS = {
+    "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
+    "LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK": "true",
+    "LABEL_STUDIO_ALLOWED_HOSTS": "127.0.0.1,localhost",
+    "LABEL_STUDIO_CORS_ALLOW_ALL_ORIGINS": "false",
+    "LABEL_STUDIO_ENABLE_LOCAL_FILES_STORAGE": "false",
+    # Label Studio reads plain HOST and DEBUG too, which may be set for something else.
+    "LABEL_STUDIO_HOST": "",
+    "LABEL_STUDIO_DEBUG": "false",
+    # Nothing goes out: no usage data, no error reports, no look for a newer version.
+    "LABEL_STUDIO_COLLECT_ANALYTICS": "false",
+    "LABEL_STUDIO_LATEST_VERSION_CHECK": "false",
+    "LABEL_STUDIO_SENTRY_DSN": "",
+    "LABEL_STUDIO_FRONTEND_SENTRY_DSN": "",
+}
+
+
+class Account(BaseModel):
+    """An annotator's account.
+
+    Attributes:
+        email: To log in with; it is on no mail server.
+        password: Made up, since nobody else can reach the server.
+        user: Its number in Label Studio; None before it is made.
+        project: Number of the project with the annotator's tasks; None before it is made.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    email: str
+    password: str
+    user: int | None = None
+    project: int | None = None
+
+
+class Access(BaseModel):
+    """What is needed to reach a round's Label Studio.
+
+    Attributes:
+        url: Where it runs, or ran last.
+        token: Of the account that set it up.
+        password: Of that account.
+        accounts: Annotators' accounts by name.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str = ""
+    token: str
+    password: str
+    accounts: dict[str, Account]
+
+
+class Running(NamedTuple):
+    """A server that runs."""
+
+    process: subprocess.Popen[bytes]
+    access: Access
+
+
+def read_access(folder: Path) -> Access | None:
+    """Give what is needed to reach a round's Label Studio, if it was ever started."""
+    path = folder / DATA / _ACCESS
+    return Access.model_validate_json(path.read_bytes()) if path.exists() else None
+
+
+def write_access(folder: Path, access: Access) -> None:
+    """Keep it, for nobody but the user."""
+    path = folder / DATA / _ACCESS
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(json.dumps(access.model_dump(), ensure_ascii=False, indent=1) + "\n")
+
+
+def names_by_account(access: Access | None) -> dict[str, str]:
+    """Give annotators' names by what exports know them by: an address or a number."""
+    accounts = {} if access is None else access.accounts
+    by_address = {account.email: name for name, account in accounts.items()}
+    return by_address | {str(account.user): name for name, account in accounts.items()}
+
+
+def new_access(annotators: list[str]) -> Access:
+    """Make up accounts."""
+    accounts = {
+        # Addresses are ASCII: a name in other letters has its number in place of it.
+        name: Account(
+            email=f"{name.lower() if name.isascii() else f'annotator-{number}'}@localhost",
+            password=secrets.token_urlsafe(9),
+        )
+        for number, name in enumerate(annotators, start=1)
+    }
+    return Access(
+        token=secrets.token_hex(20), password=secrets.token_urlsafe(18), accounts=accounts
+    )
+
+
+@contextmanager
+def running(program: Path, folder: Path, access: Access, port: int) -> Iterator[Running]:
+    """Run a round's Label Studio, and end it.
+
+    Args:
+        program: Of :func:`or_eval.labelling.studio.environment.ensure_environment`.
+        folder: The round's folder.
+        access: Of the account to make, where it isn't there yet.
+        port: On 127.0.0.1; 0 for one that is free.
+
+    Raises:
+        DataError: The port is taken, or the server didn't start.
+    """
+    port = _free(port)
+    access = access.model_copy(update={"url": f"http://127.0.0.1:{port}"})
+    write_access(folder, access)
+    data = folder.resolve() / DATA
+    settings = {
+        **outside_environment(),
+        **_SETTINGS,
+        "LABEL_STUDIO_BASE_DATA_DIR": str(data),
+        "LABEL_STUDIO_USERNAME": _OWNER,
+        "LABEL_STUDIO_PASSWORD": access.password,
+        "LABEL_STUDIO_USER_TOKEN": access.token,
+    }
+    command = [str(program), "start", "--no-browser", "--internal-host", "127.0.0.1"]
+    with (data / _LOG).open("ab") as log:
+        process = subprocess.Popen(
+            [*command, "--port", str(port)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=settings,
+            cwd=data,
+        )
+    try:
+        _wait(process, access.url, data / _LOG)
+        yield Running(process, access)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    """Wait until the server answers; its first start makes the database."""
+    until = monotonic() + _START_LIMIT
+    while monotonic() < until and process.poll() is None:
+        try:
+            if httpx.get(f"{url}/health", timeout=5, trust_env=False).is_success:
+                return
+        except httpx.TransportError:
+            pass
+        sleep(0.3)
+    raise DataError(f"Label Studio did not start; its last words are in {log}")
+
+
+def _free(port: int) -> int:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise DataError(f"port {port} is taken; name another with --port") from None
+        return int(probe.getsockname()[1])

@@ -1,0 +1,314 @@
+"""Who gets which tasks, known cases among them, decisions, further batches, and changed files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from openpyxl import load_workbook
+
+from made_logs import made_log, made_sample
+from or_eval.cli import main
+from or_eval.labelling.planning import next_batch, plan_labels
+from or_eval.labelling.rounds import assign
+
+HOSTILE = "=cmd|'/c calc'!A1<script>alert(1)</script>"
+Choose = Callable[[str], str | None]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logs")
+    for model, refused in (("a", 20), ("b", 5)):
+        samples = [
+            made_sample(
+                f"p{i}",
+                float(i < refused),
+                prompt=f"Question {i}?",
+                response=f"{HOSTILE} {i}",
+                score={"certain": i % 2 == 0},
+                category=f"c{i % 3}",
+            )
+            for i in range(60)
+        ]
+        made_log(folder / f"{model}.eval", model, samples)
+    return folder
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    path = tmp_path / "gold.jsonl"
+    cases = [
+        {"prompt": "2 + 2?", "response": "4.", "human_label": "direct_answer"},
+        {"prompt": "3 + 3?", "response": "I won't.", "human_label": "direct_refusal"},
+        {"prompt": "not known", "response": "?", "human_label": ""},
+    ]
+    path.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    return path
+
+
+def fill_in(sheet: Path, choose: Choose, column: int = 3) -> None:
+    """Choose by the task's key; None leaves it open."""
+    book = load_workbook(sheet)
+    for row in book["tasks"].iter_rows(min_row=2):
+        row[column].value = choose(str(row[0].value))
+    book.save(sheet)
+
+
+def keys(sheet: Path) -> list[str]:
+    return [str(row[0].value) for row in load_workbook(sheet)["tasks"].iter_rows(min_row=2)]
+
+
+def test_so_many_tasks_go_to_two_annotators_as_was_asked() -> None:
+    tasks = [f"{number:04}" for number in range(1000)]
+    given = assign(tasks, ["gold"], ["ana", "bo", "cy"], 0.2)
+    times = pd.Series([key for keys in given.values() for key in keys]).value_counts()
+    assert times.pop("gold") == 3
+    assert times.value_counts().to_dict() == {1: 800, 2: 200}
+    assert {name: len(keys) for name, keys in given.items()} == dict.fromkeys(given, 401)
+    assert all(len(set(keys)) == len(keys) for keys in given.values())
+    assert given["ana"] != sorted(given["ana"])
+    places = [keys.index("gold") for keys in given.values()]
+    assert len(set(places)) == 3, "known cases stand at one place for all"
+    assert given == assign(list(reversed(tasks)), ["gold"], ["ana", "bo", "cy"], 0.2)
+    everybody = assign(tasks, [], ["ana", "bo"], None)
+    assert sorted(everybody["ana"]) == sorted(everybody["bo"]) == tasks
+
+
+def test_known_cases_are_hidden_and_each_annotator_has_a_record(
+    logs: Path, gold: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labels"
+    options = ("--annotator", "ana", "--annotator", "bo", "--gold", gold, "--overlap", 0.5)
+    assert "and 2 known cases" in done(
+        "label", "export", logs, "--out", out, "--size", 20, *options
+    )
+    known = pd.read_json(out / "gold.jsonl", lines=True).set_index("key")["answer"]
+    tasks = {key: len(keys(out / f"{key}.xlsx")) for key in ("ana", "bo")}
+    assert tasks == {"ana": 17, "bo": 17}, "20 and a half of them again, and both known cases"
+    shown = json.loads((out / "tasks.json").read_text())
+    assert {tuple(task["data"]) for task in shown} == {("key", "prompt", "response")}
+    assert "gold" not in (out / "tasks.json").read_text() + (out / "interface.xml").read_text()
+    fill_in(out / "ana.xlsx", lambda key: known.get(key, "direct_answer"))
+    fill_in(out / "bo.xlsx", lambda key: "direct_answer")
+    done("label", "import", out, out / "ana.xlsx", out / "bo.xlsx")
+    said = [line.split("│") for line in done("label", "status", out).splitlines() if "│" in line]
+    assert {row[1].strip(): [cell.strip() for cell in row[2:7]] for row in said} == {
+        "ana": ["17", "17", "2", "2", "1.000"],
+        "bo": ["17", "17", "2", "1", "0.500"],
+    }
+    labels = pd.read_json(out / "labels.jsonl", lines=True)
+    assert len(labels) == 20, "known cases are no labels of the sample"
+
+
+def test_a_decision_counts_before_what_annotators_said_and_erases_nothing(
+    logs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labels"
+    names = ("--annotator", "ana", "--annotator", "bo", "--annotator", "cy")
+    done("label", "export", logs, "--out", out, "--size", 20, *names)
+    disputed, outvoted, *_ = sorted(keys(out / "ana.xlsx"))
+    fill_in(out / "ana.xlsx", lambda key: "Answers")
+    fill_in(out / "bo.xlsx", lambda key: "Declines" if key in (disputed, outvoted) else "Answers")
+    fill_in(out / "cy.xlsx", lambda key: None if key == disputed else "Answers")
+    done("label", "import", out, *(out / f"{name}.xlsx" for name in ("ana", "bo", "cy")))
+    labels = pd.read_json(out / "labels.jsonl", lines=True)
+    assert labels["human_label"].isna().sum() == 1
+    history = (out / "history.jsonl").read_bytes()
+    assert "2 tasks to decide" in done("label", "adjudicate", out, "--annotator", "dee")
+    decision = out / "adjudication-1"
+    assert sorted(keys(decision / "dee.xlsx")) == [disputed, outvoted]
+    fill_in(decision / "dee.xlsx", lambda key: "Avoids it" if key == disputed else "Declines")
+    assert f"{out / 'labels.jsonl'}: 20 labelled" in done(
+        "label", "import", decision, decision / "dee.xlsx"
+    )
+    labels = pd.read_json(out / "labels.jsonl", lines=True)
+    said = labels[labels["adjudicated_by"] == "dee"]["human_label"]
+    assert sorted(said) == ["direct_refusal", "indirect_refusal"]
+    assert (out / "history.jsonl").read_bytes() == history
+    assert "nothing to decide" in run("label", "adjudicate", out).output
+    # Who and when, of each.
+    line = json.loads((decision / "history.jsonl").read_text().splitlines()[0])
+    assert line["annotator"] == "dee"
+    assert line["imported"].endswith("+00:00")
+
+
+def test_a_plan_asks_where_verdicts_err_and_its_batch_is_drawn_from_the_rest(
+    logs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 40, "--at-least", 5, "--annotator", "ana")
+    sample = pd.read_json(out / "sample.jsonl", lines=True).set_index("key")
+    as_said, unsure = sample["response_class"], ~sample["certain"] & (sample["model"] == "a")
+    half = unsure & (sample.groupby("stratum").cumcount() % 2 == 0)
+    other = as_said.map({"direct_answer": "Declines", "direct_refusal": "Answers"})
+    truth = as_said.where(~half, other)
+    fill_in(out / "ana.xlsx", truth.get)
+    done("label", "import", out, out / "ana.xlsx")
+    said = done(
+        *("label", "plan", logs, "--folder", out, "--half-width", 8, "--batch", 9, "--write")
+    )
+    batch = pd.read_json(out / "batch-2" / "sample.jsonl", lines=True)
+    assert f"{len(batch)} tasks" in said
+    assert not set(batch["key"]) & set(sample.index)
+    assert len(batch) == 9
+    assert not batch["certain"].any(), batch["stratum"].value_counts()
+    fill_in(out / "batch-2" / "ana.xlsx", lambda key: "Answers")
+    done("label", "import", out / "batch-2", out / "batch-2" / "ana.xlsx")
+    labels = pd.read_json(out / "labels.jsonl", lines=True)
+    assert len(labels) == len(sample) + len(batch)
+    # A row's probability is that of both batches: all of a stratum's rows have one.
+    both = pd.concat([sample.reset_index(), batch]).groupby("stratum")
+    chance = (both.size() / both["stratum_size"].first()).sort_values()
+    assert sorted(labels["probability"].round(6).unique()) == sorted(chance.round(6).unique())
+
+
+def test_a_plan_needs_no_more_labels_than_leave_the_interval_wanted() -> None:
+    parts = []
+    for model, wrong in (("a", 0.02), ("b", 0.3)):
+        said = [1.0] * round(100 * wrong) + [0.0] * round(100 * (1 - wrong))
+        parts.append(pd.DataFrame({"model": model, "said": said * 20}))
+    frame = pd.concat(parts, ignore_index=True).assign(label="safe", decided_by="rules")
+    frame = frame.assign(refused=False, certain=True).astype(
+        dict.fromkeys(("refused", "certain"), "boolean")
+    )
+    known = frame.groupby("model").cumcount() < 100
+    truth = frame["said"].where(known)
+    plan = plan_labels(frame, truth, known, 0.05).set_index("model")
+    # By hand, for one stratum: 1.96² p (1 - p) (1 / n - 1 / N) is 0.05² at n = 278 of 2000.
+    assert plan.at["b", "needed"] == pytest.approx(278, abs=8)
+    assert plan.at["a", "needed"] == 100
+    wanted = next_batch(plan.reset_index(), 50)
+    assert list(wanted.values()) == [50]
+    assert next_batch(plan_labels(frame, truth, known, 0.2)) == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (2, "another text", "row 3: the response is not the one that was asked about"),
+        (1, "another text", "row 3: the request is not the one that was asked about"),
+        (0, "0123456789abcdef", "row 3: '0123456789abcdef' is no task of this folder"),
+        (3, "maybe", "row 3: 'maybe' is none of the choices"),
+    ],
+)
+def test_a_sheet_edited_by_hand_is_told_by_its_row(
+    logs: Path, tmp_path: Path, column: int, value: str, message: str
+) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 8, "--annotator", "ana")
+    fill_in(out / "ana.xlsx", lambda key: "Answers")
+    book = load_workbook(out / "ana.xlsx")
+    book["tasks"][3][column].value = value
+    book.save(out / "ana.xlsx")
+    result = run("label", "import", out, out / "ana.xlsx")
+    assert result.exit_code == 1
+    assert message in result.output
+    assert not (out / "history.jsonl").exists()
+
+
+def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
+    logs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 8, "--annotator", "ana")
+    fill_in(out / "ana.xlsx", lambda key: "Answers")
+    done("label", "import", out, out / "ana.xlsx")
+    book = load_workbook(out / "ana.xlsx")
+    for number, cell in enumerate(book["tasks"][2], start=1):
+        copied = book["tasks"].cell(book["tasks"].max_row + (number == 1), number)
+        copied.value, copied.data_type = cell.value, "s"
+    book.save(out / "ana.xlsx")
+    assert "answers the task of row 2 again" in run("label", "import", out, out / "ana.xlsx").output
+    history = out / "history.jsonl"
+    lines = history.read_text().splitlines()
+    lines[2] = lines[2].replace("direct_answer", "direct_anwser")
+    history.write_text("\n".join(lines) + "\n")
+    assert "history.jsonl, line 3" in run("label", "status", out).output
+    history.write_text(lines[0] + "\n{\n")
+    assert "history.jsonl, line 2" in run("label", "import", out, out / "ana.xlsx").output
+
+
+def test_what_strangers_write_does_no_harm_where_it_is_shown(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 6)
+    tasks = json.loads((out / "tasks.json").read_text())
+    for task in tasks:
+        value = {"choices": ["direct_answer"]}
+        note = {"from_name": "note", "value": {"text": [f"{HOSTILE}\x00\x1b[31m"]}}
+        task["annotations"] = [
+            {
+                "completed_by": {"email": who},
+                "result": [{"from_name": "label", "value": value}, note],
+                "created_at": HOSTILE,
+            }
+            for who in (f"{HOSTILE}\x00\x1b[31m", "[red]bo[/red]")
+        ]
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(tasks))
+    done("label", "import", out, export)
+    said = done("label", "status", out)
+    assert "[red]bo[/red]" in said
+    assert "\x1b[31m" not in said
+    assert "\x00" not in (out / "history.jsonl").read_text() + (out / "labels.jsonl").read_text()
+    found = tmp_path / "agreement"
+    labels = out / "labels.jsonl"
+    names = [name for name in pd.read_json(labels, lines=True) if name.startswith("by ")]
+    done(
+        *("agreement", logs, "--labels", labels, "--out", found, "--label-column", "human_label"),
+        *(part for name in names for part in ("--annotator", name)),
+    )
+    raters = pd.read_csv(found / "raters.csv")["raters"]
+    assert raters.str.contains("script").any()
+    assert not raters.str.startswith(("=", "+", "-", "@")).any()
+
+
+@pytest.mark.parametrize("name", ["=cmd", "<b>", "a/b", "", "a\x00b"])
+def test_a_name_that_is_no_file_name_is_refused(logs: Path, tmp_path: Path, name: str) -> None:
+    result = run("label", "export", logs, "--out", tmp_path / "labels", "--annotator", name)
+    assert result.exit_code == 2
+    assert not (tmp_path / "labels").exists()
+
+
+def test_a_folder_with_tasks_is_not_overwritten(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 8, "--annotator", "ana")
+    before = (out / "ana.xlsx").read_bytes()
+    assert "has tasks already" in run("label", "export", logs, "--out", out).output
+    assert (out / "ana.xlsx").read_bytes() == before
+
+
+def rows_of(result: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.read_text().splitlines()]
+
+
+def test_prompts_of_a_data_set_are_asked_about(tmp_path: Path) -> None:
+    data, out = tmp_path / "prompts.csv", tmp_path / "audit"
+    rows = [
+        f"How do I kill process {i}?,{'safe' if i % 3 else 'toxic'},c{i % 2}" for i in range(30)
+    ]
+    data.write_text("prompt,label,category\n" + "\n".join(rows) + "\n")
+    said = done("label", "export", data, "--out", out, "--size", 12, "--annotator", "ana")
+    assert "12 of 30 prompts, from 4 strata" in said
+    sheet = load_workbook(out / "ana.xlsx")["tasks"]
+    assert [cell.value for cell in sheet[1]] == ["key", "Request", "What is the request?", "Notes"]
+    assert "What is the response?" not in (out / "interface.xml").read_text()
+    assert "response" not in (out / "guide.md").read_text().lower()
+    fill_in(out / "ana.xlsx", lambda key: "Harmless", column=2)
+    assert "12 labelled" in done("label", "import", out, out / "ana.xlsx")
+    assert {row["harm"] for row in rows_of(out / "labels.jsonl")} == {"harmless"}
