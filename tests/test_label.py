@@ -138,20 +138,32 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(logs: Path, tmp_path: Path) 
     assert "12 labelled" in said
     assert "annotators differ on 4 of them" in said
     history = (out / "history.jsonl").read_bytes()
+    labels = (out / "labels.jsonl").read_bytes()
     assert "0 new, 12 known" in done("label", "import", out, out / "ana.xlsx")
     assert (out / "history.jsonl").read_bytes() == history
+    assert (out / "labels.jsonl").read_bytes() == labels
+    # Taken back, and said again: each counts in turn.
+    for choice in (names[0], names[3]):
+        fill_in(out / "ana.xlsx", [choice], HOSTILE.replace("\x00", ""))
+        assert "1 new, 11 known" in done("label", "import", out, out / "ana.xlsx")
     fill_in(out / "bo.xlsx", [names[3]] * 12)
     assert "4 new, 8 known" in done("label", "import", out, out / "bo.xlsx")
     assert (out / "history.jsonl").read_bytes().startswith(history), "what was said before is gone"
-    labels = pd.read_json(out / "labels.jsonl", lines=True)
-    assert (labels["human_label"] == "direct_refusal").all()
-    assert list(labels["annotators"]) == [2] * 12
+    frame = pd.read_json(out / "labels.jsonl", lines=True)
+    assert (frame["human_label"] == "direct_refusal").all()
+    assert list(frame["annotators"]) == [2] * 12
 
 
 def test_a_cell_edited_by_hand_is_told_by_its_row(logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
     done("label", "export", logs, "--out", out, "--size", 5, "--annotator", "ana")
     fill_in(out / "ana.xlsx", ["Declines", "no idea"])
+    renamed = (out / "ana.xlsx").rename(out / "ana (1).xlsx")
+    assert (
+        "nobody who got tasks here is called 'ana (1)'"
+        in run("label", "import", out, renamed).output
+    )
+    renamed.rename(out / "ana.xlsx")
     result = run("label", "import", out, out / "ana.xlsx")
     assert result.exit_code == 1
     assert (
@@ -201,6 +213,12 @@ def test_label_studios_export_is_read(logs: Path, tmp_path: Path) -> None:
     labels = pd.read_json(out / "labels.jsonl", lines=True)
     assert {"by 1", "by bo@example.org"} <= set(labels.columns)
     assert set(labels["reason"]) == {"law"}
+    # An older export of the same answers, imported later, doesn't count before them.
+    older = annotation(1, "direct_answer") | {"updated_at": "2025-01-01T00:00:00Z"}
+    export.write_text(json.dumps([{**tasks[0], "annotations": [older]}]))
+    assert "1 new" in done("label", "import", out, export)
+    labels = pd.read_json(out / "labels.jsonl", lines=True)
+    assert set(labels["human_label"]) == {"direct_refusal"}
     tasks[4]["annotations"] = [annotation(1, "refuses")]
     export.write_text(json.dumps(tasks))
     assert "'refuses' is no label" in run("label", "import", out, export).output

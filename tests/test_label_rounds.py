@@ -241,7 +241,7 @@ def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
     history.write_text("\n".join(lines) + "\n")
     assert "history.jsonl, line 3" in run("label", "status", out).output
     history.write_text(lines[0] + "\n{\n")
-    assert "history.jsonl, line 2" in run("label", "import", out, out / "ana.xlsx").output
+    assert "history.jsonl, line 2" in run("label", "status", out).output
 
 
 def test_what_strangers_write_does_no_harm_where_it_is_shown(logs: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,9 +20,10 @@ from or_eval.labelling.rounds import ROUND, Round, home, next_round, read_round
 from or_eval.labelling.studio import interface
 from or_eval.labelling.tasks import Task, tasks_of
 from or_eval.labelling.wording import Wording, WorkedCase, wording, worked_cases
+from or_eval.schema import ResponseClass
 from or_eval.sources.errors import DataError
 
-TASKS, INTERFACE, GUIDE = "tasks.json", "interface.xml", "guide.md"
+TASKS, INTERFACE, GUIDE, SCORES = "tasks.json", "interface.xml", "guide.md", "scores"
 
 
 def write_round(
@@ -98,9 +100,23 @@ def write_adjudication(folder: Path, annotators: Sequence[str]) -> tuple[Path, i
 
 
 def write_labels(folder: Path) -> Path:
-    """Write the labels that the history amounts to, as ``--labels`` elsewhere reads them."""
-    path = folder / LABELS
-    labels(folder).to_json(path, orient="records", lines=True, force_ascii=False)
+    """Write the labels that the history amounts to, as ``--labels`` elsewhere reads them.
+
+    Those of responses also as scores that Inspect's ``precomputed_scores`` puts into a log: a file
+    for each model, since that scorer knows none.
+    """
+    path, found = folder / LABELS, labels(folder)
+    found.to_json(path, orient="records", lines=True, force_ascii=False)
+    if "human_label" in found:
+        settled = found[found["human_label"].notna()]
+        scores = settled[["id", "epoch"]].assign(
+            value=(settled["human_label"] != ResponseClass.DIRECT_ANSWER).astype("float64"),
+            answer=settled["human_label"],
+        )
+        (folder / SCORES).mkdir(exist_ok=True)
+        for model, rows in scores.groupby(settled["model"]):
+            name = re.sub(r"[^\w.-]+", "-", str(model)).strip(".") + ".jsonl"
+            rows.to_json(folder / SCORES / name, orient="records", lines=True, force_ascii=False)
     return path
 
 

@@ -55,17 +55,34 @@ def append(folder: Path, found: Iterable[Annotation]) -> tuple[int, int]:
     Raises:
         DataError: One holds a word that isn't known; nothing is added then.
     """
-    earlier = {annotation.said for annotation in read_history(folder)}
     given = [one for one in found if one.label is not None or one.harm is not None]
     for annotation in given:
         _check(annotation)
-    new = list({a.said: a for a in given if a.said not in earlier}.values())
+    new = _not_known(given, read_history(folder))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     with (folder / HISTORY).open("a", encoding="utf-8") as file:
         for annotation in new:
             row = annotation._replace(imported=now)._asdict()
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     return len(new), len(given) - len(new)
+
+
+def _not_known(given: list[Annotation], known: list[Annotation]) -> list[Annotation]:
+    """Leave out what a history has.
+
+    A spreadsheet doesn't tell when a cell was changed: what it says is known where that is what its
+    annotator said last, so that taking something back counts as well.
+    """
+    said = {annotation.said for annotation in known}
+    last = {(one.key, one.annotator): one.said for one in known}
+    new = []
+    for one in given:
+        whose = (one.key, one.annotator)
+        if one.said not in said if one.at else one.said != last.get(whose):
+            new.append(one)
+        said.add(one.said)
+        last[whose] = one.said
+    return new
 
 
 def read_history(folder: Path) -> list[Annotation]:

@@ -122,7 +122,11 @@ def _last(folder: Path, main: str, *, skipped: bool = False) -> dict[str, dict[s
     last: dict[str, dict[str, Annotation]] = {}
     for part in (folder, *later_rounds(folder, "batch")):
         for one in read_history(part):
-            last.setdefault(one.key, {})[one.annotator] = one
+            of_task = last.setdefault(one.key, {})
+            # Exports may be imported in any order: the tool's own time counts where there is one.
+            earlier = of_task.get(one.annotator)
+            if earlier is None or not one.at or one.at >= earlier.at:
+                of_task[one.annotator] = one
     return {
         key: kept
         for key, given in last.items()

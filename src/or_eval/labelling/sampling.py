@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from or_eval.schema import UnscoredReason
+from or_eval.schema import ResponseClass, UnscoredReason
 
 STRATUM = ("model", "label", "decided_by", "certain", "refused")
 """What responses of one stratum have in common: the cells that corrections are made by."""
@@ -16,7 +16,7 @@ STRATUM = ("model", "label", "decided_by", "certain", "refused")
 PROMPT_STRATUM = ("label", "language", "category", "refused_by")
 """What prompts of one stratum have in common; ``refused_by`` tells how many models refuse them."""
 
-_SPREAD = ("category", "language", "method")
+_SPREAD = ("judge_disagrees", "category", "language", "method")
 """Within a stratum the sample is spread over these."""
 
 
@@ -24,9 +24,17 @@ _JUDGEABLE = (UnscoredReason.UNSETTLED, UnscoredReason.GRADER_FAILED, UnscoredRe
 
 
 def with_something_to_judge(responses: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the responses that failed, and those without a verdict that have no text."""
+    """Leave out the responses that failed, and those without a verdict that have no text.
+
+    Returns:
+        The others, with ``judge_disagrees``: whether a judge who checked the verdict took a
+        refusal for an answer, or the other way round.
+    """
     open_ = responses["unscored_because"].isin([reason.value for reason in _JUDGEABLE])
-    return responses[responses["error"].isna() & (responses["refused"].notna() | open_)]
+    kept = responses[responses["error"].isna() & (responses["refused"].notna() | open_)]
+    differs = kept["judge_class"].ne(ResponseClass.DIRECT_ANSWER) != kept["refused"].fillna(False)
+    both = kept["judge_class"].notna() & kept["refused"].notna()
+    return kept.assign(judge_disagrees=(differs & both).astype("bool"))
 
 
 def stratified_sample(

@@ -58,7 +58,13 @@ def _annotations(path: Path, folder: Path) -> Iterable[Annotation]:
         check_spreadsheets()
         from or_eval.labelling.spreadsheet import read_spreadsheet
 
-        return read_spreadsheet(path, path.stem, tasks, read_round(folder).asks)
+        given = read_round(folder)
+        if path.stem not in given.annotators:
+            raise click.ClickException(
+                f"{path.name}: a spreadsheet is its annotator's by its name, and nobody who got "
+                f"tasks here is called {path.stem!r}; there are: {', '.join(given.annotators)}"
+            )
+        return read_spreadsheet(path, path.stem, tasks, given.asks)
     from or_eval.labelling.studio.interface import read_export
     from or_eval.labelling.studio.server import names_by_account, read_access
 

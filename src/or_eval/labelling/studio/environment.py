@@ -14,7 +14,7 @@ VARIABLE = "OR_EVAL_LABEL_STUDIO"
 """Names the folder of the environment, where it is not to be in the user's cache."""
 
 REQUIREMENT = "label-studio>=1.23,<2"
-_DONE = "or-eval-installed"
+_BEGUN = "or-eval-is-installing"
 
 
 def environment_folder() -> Path:
@@ -36,16 +36,24 @@ def ensure_environment(folder: Path, say: Callable[[str], object]) -> Path:
         The program that starts Label Studio.
 
     Raises:
-        DataError: It can't be installed.
+        DataError: It can't be installed, or the folder holds something else.
     """
     programs = folder / ("Scripts" if os.name == "nt" else "bin")
     program = programs / "label-studio"
-    # The mark, so that an installation that was stopped half-way is made again.
-    if not (folder / _DONE).exists():
-        say(f"Installing Label Studio into {folder}: about 1 GB, some minutes, once.")
-        _run([sys.executable, "-m", "venv", "--clear", str(folder)], folder)
-        _run([str(programs / "python"), "-m", "pip", "install", "-q", REQUIREMENT], folder)
-        (folder / _DONE).touch()
+    # Left where an installation was stopped half-way, which is begun anew.
+    begun = folder / _BEGUN
+    if program.exists() and not begun.exists():
+        return program
+    if folder.exists() and any(folder.iterdir()) and not begun.exists():
+        raise DataError(
+            f"{folder}: holds other things than Label Studio; name another folder with {VARIABLE}"
+        )
+    say(f"Installing Label Studio into {folder}: about 1 GB, some minutes, once.")
+    folder.mkdir(parents=True, exist_ok=True)
+    begun.touch()
+    _run([sys.executable, "-m", "venv", str(folder)], folder)
+    _run([str(programs / "python"), "-m", "pip", "install", "-q", REQUIREMENT], folder)
+    begun.unlink()
     return program
 
 

@@ -132,8 +132,10 @@ def running(program: Path, folder: Path, access: Access, port: int) -> Iterator[
         port: On 127.0.0.1; 0 for one that is free.
 
     Raises:
-        DataError: The port is taken, or the server didn't start.
+        DataError: It runs already, the port is taken, or the server didn't start.
     """
+    if _runs(access):
+        raise DataError(f"{folder}: its Label Studio runs already, at {access.url}")
     port = _free(port)
     access = access.model_copy(update={"url": f"http://127.0.0.1:{port}"})
     write_access(folder, access)
@@ -166,6 +168,18 @@ def running(program: Path, folder: Path, access: Access, port: int) -> Iterator[
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _runs(access: Access) -> bool:
+    """Tell whether this round's server answers where it ran last: another knows no such token."""
+    headers = {"Authorization": f"Token {access.token}"}
+    try:
+        said = httpx.get(
+            f"{access.url}/api/current-user/whoami", headers=headers, timeout=5, trust_env=False
+        )
+    except (httpx.TransportError, httpx.UnsupportedProtocol):
+        return False
+    return said.is_success
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
