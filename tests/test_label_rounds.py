@@ -114,6 +114,17 @@ def test_known_cases_are_hidden_and_each_annotator_has_a_record(
     }
     labels = pd.read_json(out / "labels.jsonl", lines=True)
     assert len(labels) == 20, "known cases are no labels of the sample"
+    # What was labelled can be a known case elsewhere, and isn't asked twice where it is a task.
+    again = ("--gold", out / "labels.jsonl", "--annotator", "cy", "--seed")
+    said = done("label", "export", logs, "--out", tmp_path / "same", "--size", 20, *again, 1)
+    assert "known cases" not in said
+    said = done("label", "export", logs, "--out", tmp_path / "other", "--size", 20, *again, 2)
+    assert "known cases" in said
+    texts = [
+        set(pd.read_json(tmp_path / "other" / name, lines=True)["response"])
+        for name in ("gold.jsonl", "sample.jsonl")
+    ]
+    assert not texts[0] & texts[1]
 
 
 def test_a_decision_counts_before_what_annotators_said_and_erases_nothing(

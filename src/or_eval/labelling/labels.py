@@ -49,8 +49,7 @@ def labels(folder: Path) -> pd.DataFrame:
         ``reason``, ``harm``, ``annotators`` (how many), ``adjudicated_by``. Where requests were
         asked about, ``harm`` takes the place of ``human_label`` and ``reason``.
     """
-    asks = read_round(folder).asks
-    main = "label" if asks == "responses" else "harm"
+    asks, main = read_round(folder).asks, read_round(folder).question
     sample = read_sample(folder).set_index("key")
     said = {key: said for key, said in _last(folder, main).items() if key in sample.index}
     decided = _decisions(folder, main)
@@ -74,7 +73,7 @@ def labels(folder: Path) -> pd.DataFrame:
 
 def disputed(folder: Path) -> list[str]:
     """Give the keys of tasks on which annotators differ and that nobody has decided."""
-    main = "label" if read_round(folder).asks == "responses" else "harm"
+    main = read_round(folder).question
     decided, sampled = _decisions(folder, main), set(read_sample(folder)["key"])
     return [
         key
@@ -94,7 +93,7 @@ def progress(folder: Path) -> pd.DataFrame:
     """
     rows = []
     parts = [folder, *later_rounds(folder, "batch")]
-    main = "label" if read_round(folder).asks == "responses" else "harm"
+    main = read_round(folder).question
     known = {case.task.key: case.answer for part in parts for case in read_gold(part)}
     given = [read_round(part).annotators for part in parts]
     last = _last(folder, main, skipped=True)

@@ -35,6 +35,11 @@ class Round(BaseModel):
     annotators: dict[str, list[str]]
     overlap: float | None = None
 
+    @property
+    def question(self) -> Literal["label", "harm"]:
+        """Which part of an annotation answers what is asked."""
+        return "label" if self.asks == "responses" else "harm"
+
 
 def read_round(folder: Path) -> Round:
     """Give what a folder's tasks ask.

@@ -93,7 +93,7 @@ def export(
     from or_eval.labelling.gold import read_known_cases
     from or_eval.labelling.rounds import Asks, Round, assign
     from or_eval.labelling.sampling import PROMPT_STRATUM, STRATUM, stratified_sample
-    from or_eval.labelling.tasks import prompt_rows, sample_rows
+    from or_eval.labelling.tasks import prompt_rows, sample_rows, tasks_of
 
     check_names(annotators)
     if annotators:
@@ -110,6 +110,8 @@ def export(
         there = _responses(rows, scorer, on_conflict)
         drawn = stratified_sample(there, size, at_least=at_least, seed=seed, by=STRATUM)
         sample = sample_rows(drawn)
+    asked = {(task.prompt, task.response) for task in tasks_of(sample)}
+    gold = [case for case in gold if (case.task.prompt, case.task.response) not in asked]
     keys = [case.task.key for case in gold]
     given = assign(list(sample["key"]), keys, annotators, overlap)
     round_ = Round(asks=asks, language=language, annotators=given, overlap=overlap)
