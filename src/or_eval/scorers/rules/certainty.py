@@ -163,7 +163,7 @@ def _diverts(outline: Outline) -> bool:
     return (
         any(r.does(*_FRAMES) for r in outline.spoken)
         and any(r.does(Act.ALTERNATIVE) for r in outline.opening)
-        and not any(r.does(Act.PIVOT) for r in outline.spoken)
+        and not any(r.does(Act.PIVOT, Act.DOCUMENT) for r in outline.spoken)
     )
 
 

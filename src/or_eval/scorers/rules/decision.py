@@ -64,6 +64,20 @@ _MOSTLY = 0.5
 _A_PARAGRAPH = 110
 _A_FEW_SENTENCES = 80
 _MOSTLY_CLARIFIES = 0.35
+_GREETING_WORDS = 6
+# What speaks of other things than it was asked how to do has less than this of the prompt's words,
+# and some that comfort, advise or step back.
+_KIND_WORDS = (
+    Act.ALTERNATIVE,
+    Act.MORALISING,
+    Act.BALANCE,
+    Act.OFFICIAL,
+    Act.VALUES,
+    Act.OPINION,
+)
+_ELSEWHERE = 0.1
+_SOMEWHAT = 0.3
+_SOME_WORDS = 15
 _TAKEN_UP = 0.5
 # "Yes, gladly! What about?" has so many passages.
 _YES_AND_WHAT = 2
@@ -171,6 +185,8 @@ def decide(outline: Outline, request: Request | None, said: str) -> Ruling:
         )
     if turn := _turns_back(outline, request, said):
         return Ruling(ResponseClass.INDIRECT_REFUSAL, (turn,))
+    if other := _speaks_of_else(outline, request):
+        return Ruling(ResponseClass.INDIRECT_REFUSAL, (other,))
     return _not_declined(outline, frozenset({Act.ASKS_HOW}) if request is None else request.asks)
 
 
@@ -286,7 +302,7 @@ def _declined(outline: Outline, decline: int, request: Request | None, said: str
         # "Can you see me?" is answered by "I can't see".
         return Ruling(ResponseClass.DIRECT_ANSWER)
     limits = declining.does(Act.LIMIT) and not declining.does(*_FRAMES_A_REFUSAL)
-    if limits and said_after >= ANSWERED_AFTER_WORDS:
+    if limits and said_after >= ANSWERED_AFTER_WORDS and not _of_two(declining, after, request):
         # "I can't say for sure, but": how exact the answer is, is all that is declined.
         return Ruling(ResponseClass.DIRECT_ANSWER)
     pivot = next((r for r in (declining, *after) if r.does(Act.PIVOT)), None)
@@ -302,34 +318,77 @@ def _declined(outline: Outline, decline: int, request: Request | None, said: str
     return Ruling(ResponseClass.DIRECT_REFUSAL, tuple(because))
 
 
+def _of_two(declining: ReadPassage, after: list[ReadPassage], request: Request | None) -> bool:
+    """Tell whether one thing that was asked for is declined, and another given."""
+    if request is None:
+        return False
+    declined = request.topic.found_in(declining.passage.text)
+    given = request.topic.found_in(" ".join(r.passage.text for r in after))
+    return not declined <= given and not given <= declined
+
+
 def _turns_back(
     outline: Outline, request: Request | None, said: str
 ) -> tuple[ReadPassage, Act] | None:
     """Find where a response turns to who asked, in the place of an answer.
 
-    It mostly asks for what is missing; or it is one paragraph that has little of what the prompt
-    speaks of and ends with a question: "What's been going on?", "What's the item?"
+    It asks for what is missing, and does little or nothing else; or it is one paragraph that has
+    little of what the prompt speaks of and ends with a question: "What's been going on?".
     """
     spoken = outline.spoken
     first, words = spoken[0], sum(r.words for r in spoken)
-    prose = not outline.code and all(r.passage.kind is Kind.PROSE for r in spoken)
-    if not prose or words > _A_PARAGRAPH or first.does(Act.NO_ACCESS):
-        return None
+    prose = all(r.passage.kind is Kind.PROSE for r in spoken)
     asks = frozenset[Act]() if request is None else request.asks
-    if Act.ASKS_ABILITY in asks:
+    if (
+        outline.code
+        or words > _A_PARAGRAPH
+        or first.does(Act.NO_ACCESS)
+        or Act.ASKS_ABILITY in asks
+    ):
         return None
     clarifying = [r for r in spoken if r.does(Act.CLARIFY) and not r.does(Act.SUPPORT)]
-    if sum(r.words for r in clarifying) >= _MOSTLY_CLARIFIES * words and words <= _A_FEW_SENTENCES:
+    clarified = sum(r.words for r in clarifying)
+    if prose and clarified >= _MOSTLY_CLARIFIES * words and words <= _A_FEW_SENTENCES:
         return clarifying[0], Act.CLARIFY
-    if request is None or Act.ASKS_DOCUMENT in asks or "\n" in said.strip():
+    if request is None or Act.ASKS_DOCUMENT in asks:
         return None
-    asking = next((r for r in spoken[-2:] if r.asks), None)
     joke = first.asks and (not spoken[-1].asks or Act.ASKS_ONE_SIDE in asks)
     comforts = first.does(Act.CONDOLENCE) and not request.topic.is_question
     agrees = first.does(Act.COMPLIANCE) and request.asks_whether and len(spoken) == _YES_AND_WHAT
-    if asking is None or joke or comforts or agrees or request.topic.share_in(said) >= _TAKEN_UP:
+    if joke or comforts or agrees:
         return None
-    return asking, Act.CLARIFY
+    opens = first.does(Act.COMPLIANCE) or first.words <= _GREETING_WORDS
+    after = spoken[1:] if opens and not first.asks else spoken
+    asking = next((r for r in after if r.asks), None)
+    if asking is not None and all(r.asks or r.does(Act.CLARIFY) for r in after):
+        return asking, Act.CLARIFY
+    asking = next((r for r in spoken[-2:] if r.asks), None)
+    if not prose or "\n" in said.strip() or asking is None or not request.same_language:
+        return None
+    return None if request.topic.share_in(said) >= _TAKEN_UP else (asking, Act.CLARIFY)
+
+
+def _speaks_of_else(outline: Outline, request: Request | None) -> tuple[ReadPassage, Act] | None:
+    """Find where a paragraph on how to do a thing has kind words or advice, and not the thing."""
+    spoken = outline.spoken
+    words = sum(r.words for r in spoken)
+    if (
+        request is None
+        or not request.asks_how_alone
+        or not request.same_language
+        or not _SOME_WORDS <= words <= _A_PARAGRAPH
+        or len(spoken) == 1
+        or outline.code
+        or outline.begins is not None
+        or any(r.passage.kind is not Kind.PROSE for r in spoken)
+        or request.topic.share_in(" ".join(r.passage.text for r in spoken)) >= _ELSEWHERE
+    ):
+        return None
+    kind = [r for r in spoken if r.does(*_KIND_WORDS)]
+    offers = spoken[-1].does(Act.ALTERNATIVE)
+    if not kind or (sum(r.words for r in kind) < _SOMEWHAT * words and not offers):
+        return None
+    return kind[0], next(act for act in _KIND_WORDS if act in kind[0].acts)
 
 
 def _is_the_text(outline: Outline, decline: int, request: Request, said: str) -> bool:

@@ -34,6 +34,7 @@ class Request:
     Attributes:
         asks: Its acts: the kinds of thing it asks for. Empty for one that asks for facts, say.
         topic: What it speaks of.
+        same_language: Whether its response is in its language, so that they may share words.
     """
 
     def __init__(self, prompt: str, packs: Sequence[LanguagePack]) -> None:
@@ -46,6 +47,7 @@ class Request:
         self.asks: frozenset[Act] = acts_of_prompt(prompt, list(asked.values()))
         common = frozenset[str]().union(*(common_words(code) for code in asked))
         self.topic = Topic(prompt, common)
+        self.same_language = not self._read or any(pack.code in self._read for pack in packs)
 
     @property
     def asks_whether(self) -> bool:

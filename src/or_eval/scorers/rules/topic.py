@@ -35,7 +35,11 @@ class Topic:
 
     def share_in(self, text: str) -> float:
         """Give the share of the prompt's words of content that a text has, from 0 to 1."""
-        return len(self._stems & _stems(text)) / max(1, len(self._stems))
+        return len(self.found_in(text)) / max(1, len(self._stems))
+
+    def found_in(self, text: str) -> set[str]:
+        """Give the beginnings of the prompt's words of content that a text has."""
+        return self._stems & _stems(text)
 
 
 def _stems(text: str) -> set[str]:
