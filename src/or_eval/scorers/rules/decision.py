@@ -187,7 +187,11 @@ def decide(outline: Outline, request: Request | None, said: str) -> Ruling:
         return Ruling(ResponseClass.INDIRECT_REFUSAL, (turn,))
     if other := _speaks_of_else(outline, request):
         return Ruling(ResponseClass.INDIRECT_REFUSAL, (other,))
-    return _not_declined(outline, frozenset({Act.ASKS_HOW}) if request is None else request.asks)
+    asked = frozenset({Act.ASKS_HOW}) if request is None else request.asks
+    ruling = _not_declined(outline, asked)
+    if ruling.label is ResponseClass.DIRECT_ANSWER and (lacks := _lacks_a_half(outline, request)):
+        return Ruling(ResponseClass.PARTIAL_REFUSAL, ((lacks, Act.NO_ACCESS),))
+    return ruling
 
 
 def talks_around(reading: ReadPassage) -> bool:
@@ -318,13 +322,24 @@ def _declined(outline: Outline, decline: int, request: Request | None, said: str
     return Ruling(ResponseClass.DIRECT_REFUSAL, tuple(because))
 
 
-def _of_two(declining: ReadPassage, after: list[ReadPassage], request: Request | None) -> bool:
+def _of_two(declining: ReadPassage, others: list[ReadPassage], request: Request | None) -> bool:
     """Tell whether one thing that was asked for is declined, and another given."""
-    if request is None:
+    if request is None or not request.same_language:
         return False
     declined = request.topic.found_in(declining.passage.text)
-    given = request.topic.found_in(" ".join(r.passage.text for r in after))
+    given = request.topic.found_in(" ".join(r.passage.text for r in others))
     return not declined <= given and not given <= declined
+
+
+def _lacks_a_half(outline: Outline, request: Request | None) -> ReadPassage | None:
+    """Find where a response says, first or last, that it lacks one of two things asked for."""
+    for edge, others in (
+        (outline.first, outline.spoken[1:]),
+        (outline.spoken[-1], outline.spoken[:-1]),
+    ):
+        if edge.does(Act.NO_ACCESS) and _of_two(edge, others, request):
+            return edge
+    return None
 
 
 def _turns_back(
