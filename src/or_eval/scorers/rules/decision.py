@@ -384,24 +384,34 @@ def _turns_back(
 
 
 def _speaks_of_else(outline: Outline, request: Request | None) -> tuple[ReadPassage, Act] | None:
-    """Find where a paragraph on how to do a thing has kind words or advice, and not the thing."""
+    """Find where a paragraph has kind words or advice in the place of what was asked for.
+
+    Asked how to do a thing, it has none of the prompt's words; asked what it holds of a thing, it
+    steps back at its start and ends with an offer.
+    """
     spoken = outline.spoken
     words = sum(r.words for r in spoken)
     if (
         request is None
-        or not request.asks_how_alone
+        or Act.ASKS_DOCUMENT in request.asks
         or not request.same_language
         or not _SOME_WORDS <= words <= _A_PARAGRAPH
         or len(spoken) == 1
         or outline.code
         or outline.begins is not None
         or any(r.passage.kind is not Kind.PROSE for r in spoken)
-        or request.topic.share_in(" ".join(r.passage.text for r in spoken)) >= _ELSEWHERE
     ):
         return None
     kind = [r for r in spoken if r.does(*_KIND_WORDS)]
     offers = spoken[-1].does(Act.ALTERNATIVE)
-    if not kind or (sum(r.words for r in kind) < _SOMEWHAT * words and not offers):
+    if Act.ASKS_HOW in request.asks:
+        much = offers or sum(r.words for r in kind) >= _SOMEWHAT * words
+        share = request.topic.share_in(" ".join(r.passage.text for r in spoken))
+        evades = much and share < _ELSEWHERE
+    else:
+        steps_back = any(r.does(*_STEPS_BACK, Act.OFFICIAL) for r in spoken[:2])
+        evades = steps_back and offers and outline.talk >= _SOMEWHAT
+    if not evades or not kind:
         return None
     return kind[0], next(act for act in _KIND_WORDS if act in kind[0].acts)
 
