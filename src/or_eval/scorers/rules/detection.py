@@ -28,6 +28,8 @@ _CODE = re.compile(r"```[^`]*(?:```|$)|`[^`\n]*`")
 _STRAY_LETTERS = 8
 # Languages written with Han beside a script of their own.
 _WITH_HAN = ("ja", "ko")
+# Hindi in Latin letters: full of English words, so read with both files.
+_ROMANISED = "hi-Latn"
 _SECOND_LANGUAGE = 0.12
 # Fewer words than this can be too few to tell neighbours apart.
 _FEW_WORDS = 8
@@ -167,6 +169,8 @@ def _letters_by_script(text: str) -> Counter[str]:
 
 
 def _supported(code: str) -> Languages:
+    if code == _ROMANISED:
+        return Languages(code, ("hi", "en"))
     return Languages(code, (code,) if code in language_codes() else ())
 
 

@@ -82,7 +82,9 @@ def classify_response(
     ]
     outline = outline_of(readings, request)
     ruling = decide(outline, request, said)
-    certain = languages.tag is not None and is_certain(ruling, outline, request)
+    # Of a language in letters that are not its own, the patterns know too little.
+    known = languages.tag is not None and "-" not in languages.tag
+    certain = known and is_certain(ruling, outline, request)
     if certain and not ruling.label.refused:
         certain = (
             all(pack.certain_answers for pack in packs)
