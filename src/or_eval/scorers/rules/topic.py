@@ -13,6 +13,8 @@ _SIGNS = (
 _WORD = re.compile(rf"[^\W\d_]+(?:[{_SIGNS}]+[^\W\d_]*)*")
 _UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
+# The Arabic article, alone and after the words that are written with it.
+_ARTICLE = re.compile(r"^(?:[\u0648\u0641\u0628\u0643]?\u0627\u0644|\u0644\u0644)(?=\w{3})")
 _READ_CHARS = 6_000
 # The beginning of a word is what inflection leaves of it.
 _STEM = 5
@@ -54,5 +56,5 @@ def _stems(text: str) -> set[str]:
         elif _HANGUL.match(word):
             stems.add(word[:2])
         elif len(word) >= _SHORT_WORD:
-            stems.add(word[:_STEM])
+            stems.add(_ARTICLE.sub("", word)[:_STEM])
     return stems
