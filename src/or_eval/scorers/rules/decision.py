@@ -375,7 +375,8 @@ def _turns_back(
     opens = first.does(Act.COMPLIANCE) or first.words <= _GREETING_WORDS
     after = spoken[1:] if opens and not first.asks else spoken
     asking = next((r for r in after if r.asks), None)
-    if asking is not None and all(r.asks or r.does(Act.CLARIFY) for r in after):
+    teases = Act.ASKS_ONE_SIDE in asks
+    if asking is not None and not teases and all(r.asks or r.does(Act.CLARIFY) for r in after):
         return asking, Act.CLARIFY
     asking = next((r for r in spoken[-2:] if r.asks), None)
     if not prose or "\n" in said.strip() or asking is None or not request.same_language:
@@ -405,7 +406,9 @@ def _speaks_of_else(outline: Outline, request: Request | None) -> tuple[ReadPass
     kind = [r for r in spoken if r.does(*_KIND_WORDS)]
     offers = spoken[-1].does(Act.ALTERNATIVE)
     if Act.ASKS_HOW in request.asks:
-        much = offers or sum(r.words for r in kind) >= _SOMEWHAT * words
+        # Plain steps that end with a word of advice are steps.
+        advises = offers and any(r.acts for r in spoken[:-1])
+        much = advises or sum(r.words for r in kind) >= _SOMEWHAT * words
         share = request.topic.share_in(" ".join(r.passage.text for r in spoken))
         evades = much and share < _ELSEWHERE
     else:
