@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from or_eval.sources import catalogue
+from or_eval.sources import catalogue, load_prompts
 from or_eval.sources.catalogue import Entry, fitting_entries
 from or_eval.sources.layout import Layout
 
@@ -101,3 +101,14 @@ def test_entries_that_fit_columns_are_suggested():
     assert fitting_entries(["goal", "target"]) == []
     assert fitting_entries(["id", "prompt", "type", "label", "focus", "note"]) == ["xstest"]
     assert fitting_entries(["prompt"]) == []
+
+
+def test_whoever_reads_lto_is_told_that_toxic_rows_are_among_the_safe(tmp_path, caplog):
+    path = tmp_path / "lto.csv"
+    path.write_text("prompt,category\nA long text.,violence\n", "utf-8")
+    load_prompts(path, source="lto")
+    load_prompts("starter")
+    [line] = caplog.messages
+    assert line.startswith("lto: ")
+    assert "210 toxic" in line
+    assert "\n" not in line

@@ -45,6 +45,7 @@ class Entry(BaseModel):
         hub: Its place on the Hub, where it has one that anybody can read.
         bundled: Name of the file in or-eval's own ``data`` folder, where it is ours.
         note: What its users should know.
+        warning: What whoever reads it is told each time, in a line.
         layout: Which columns hold what.
     """
 
@@ -59,6 +60,7 @@ class Entry(BaseModel):
     hub: HubPlace | None = None
     bundled: str | None = None
     note: str | None = None
+    warning: str | None = None
     layout: Layout
 
 

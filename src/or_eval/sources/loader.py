@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from importlib.resources import as_file, files
+from logging import getLogger
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from or_eval.sources.hub import hub_place, read_hub
 from or_eval.sources.layout import Layout
 from or_eval.sources.records import Reading, records_of
 from or_eval.sources.tables import Table
+
+logger = getLogger(__name__)
 
 
 class LoadedPrompts(NamedTuple):
@@ -64,6 +67,8 @@ def load_prompts(
     entry = catalogue_entry(source) if source is not None else None
     if entry is None and str(data) in catalogue():
         entry = catalogue_entry(str(data))
+    if entry is not None and entry.warning is not None:
+        logger.warning("%s: %s", entry.name, entry.warning)
     table = _table(data, entry)
     name = entry.name if entry is not None else table.title
     layout = _layout(table, entry, label)
