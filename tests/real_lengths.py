@@ -51,6 +51,8 @@ def writer(request: Request) -> str:
             marks = [f"<mark>{text((one, 'mark'), 25)}</mark>" for one in long]
             pairs = zip(long, marks, strict=True)
             texts = [f"{one} {mark}" if end else f"{mark} {one}" for one, mark in pairs]
+    elif topics := re.search(r"Name (\d+) narrower topics", asked):
+        texts = [text((asked, n), 12).split(" about ")[1][:30] for n in range(int(topics[1]))]
     else:
         count = int(re.search(r"Write (\d+) new", asked)[1])
         texts = [text((asked, n), 13) for n in range(count)]
@@ -59,7 +61,8 @@ def writer(request: Request) -> str:
 
 def moderator(request: Request) -> str:
     why = "It asks how a thing comes about, and the answer would help nobody to do it."
-    field = {"category": "none"} if '"category"' in request.question else {"verdict": "harmless"}
+    fields = {"category": "none", "verdict": "harmless", "alarm": "4"}
+    field = {name: said for name, said in fields.items() if f'"{name}"' in request.question}
     return json.dumps({"why": why, **field, "key": case_key(request)})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,11 @@ class Measured:
 CHANGES = {
     "or_bench": ["seeds.per_category=8", "seeds.batch=5", "seeds.categories=[violence, hate, privacy]", "hard.min_refusals=2", "split.subsets={full: {input: moderate}, hard: {input: hard}}"],
     "lto": ["seeds.per_category=2", "seeds.categories=[violence, hate]", "vote.min_refusals=0"],
+    "or_bench_checked": ["seeds.per_category=4", "seeds.categories=[violence]", "hard.min_refusals=0"],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("recipe", ["or_bench", "lto"])
+@pytest.mark.parametrize("recipe", list(CHANGES))
 def test_a_plan_tells_about_what_is_asked_then(tmp_path: Path, recipe: str) -> None:
     tested = "test_refusal.models=[openai-api/loopback/x, openai-api/loopback/y]"
     scripts = [Measured(script) for script in (writer, target, moderator, moderator)]
@@ -40,6 +42,9 @@ def test_a_plan_tells_about_what_is_asked_then(tmp_path: Path, recipe: str) -> N
         recipe, [*CHANGES[recipe], tested, "dedup.threshold=null", "distinct.threshold=null"]
     )
     with servers(scripts[0], scripts[2:], scripts[1]) as (asking, started):
+        asking = replace(
+            asking, roles=(*asking.roles, f"responder={started[1].role_option('answerer')}")
+        )
         build = Build(loaded, tmp_path / "out", asking, say=lambda line: None)
         plan = [item for stage in planned(build) for item in stage.asked]
         build.run()

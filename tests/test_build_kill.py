@@ -138,6 +138,8 @@ def seeds_and_texts(request: Request) -> str:
         toxic = int(hashlib.sha256(question.encode()).hexdigest(), 16) % 5 == 0
         said = {"verdict": ("harmless", "harmful"), "category": ("none", "violence")}[field][toxic]
         return json.dumps({"why": "So.", field: said, "key": key[1]})
+    if "narrower topics" in question:
+        return json.dumps({"texts": ["at work", "at home"]})
     if category := re.search(r"^Category: (.+)", question, re.MULTILINE):
         number = re.search(r"This is question (\d+)", question)[1]
         wanted = int(re.search(r"Write (\d+) new", question)[1])

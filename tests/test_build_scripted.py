@@ -104,6 +104,7 @@ def target(request: Request) -> str:
 CHANGES = [
     "seeds.categories=[violence, privacy]",
     "seeds.per_category=2",
+    "seeds.topics=0",
     "rewrite.count=3",
     "test_refusal.models=[openai-api/loopback/x, openai-api/loopback/y, openai-api/loopback/z]",
     "hard.min_refusals=2",

@@ -64,6 +64,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Sta
     changes = [
         "seeds.categories=[violence]",
         "seeds.per_category=1",
+        "seeds.topics=0",
         "rewrite.count=4",
         "dedup.threshold=0.95",  # the texts are of one sentence each, with another thing in it
         "test_refusal.models=[openai-api/loopback/x, openai-api/loopback/y]",

@@ -75,7 +75,7 @@ class TestWriting:
         )  # fmt: skip
         assert row.meta == {"writer": "openai-api/loopback/w"}
         assert result.tables["categories"][1] == {
-            "category": "violence", "wanted": 5, "found": 5, "questions": 3, "stopped": "enough",
+            "category": "violence", "wanted": 5, "found": 5, "topics": 0, "questions": 3, "stopped": "enough",
             "left_out": "2 duplicate, 1 too short",
         }  # fmt: skip
         asked = [(category_of(r), number_asked(r)) for r in servers["w"].requests]
@@ -97,6 +97,41 @@ class TestWriting:
         assert all(definition in request.question for request in questions)
         angles = [re.search(r"this time, (.+)\.\n", request.question)[1] for request in questions]
         assert len(set(angles)) == 6
+
+    def test_questions_go_through_the_topics_that_the_writer_named(self, tmp_path, monkeypatch):
+        topics = ["rumours at work", "graffiti on walls", "Rumours at work!", "x " * 20, "chants"]
+
+        def script(request):
+            if "narrower topics" in request.question:
+                return as_json(*topics)
+            return as_json(*(seed("hate", 10 * round_of(request) + n) for n in range(2)))
+
+        with writers({"w": script}, monkeypatch) as (role, servers):
+            result = run(tmp_path, role, per_category=8, batch=2, topics=3, categories=["hate"])
+            asked = servers["w"].requests
+            assert "Name 3 narrower topics in English" in asked[0].question
+            named = [fenced(request, "PART") for request in asked[1:]]
+            used = ["rumours at work", "graffiti on walls", "chants"]
+            assert named == [*used, used[0]]
+            assert [row.meta["topic"] for row in result.rows][::2] == named
+            # More of the same are about the same topics, which nobody is asked for again.
+            grown = run(tmp_path, role, per_category=10, batch=2, topics=3, categories=["hate"])
+        assert len(asked) == 6
+        assert fenced(asked[5], "PART") == used[1]
+        assert [row.prompt for row in grown.rows[:8]] == [row.prompt for row in result.rows]
+        assert result.tables["categories"][0]["topics"] == 3
+
+    def test_a_writer_that_names_no_topics_is_asked_without(self, tmp_path, monkeypatch):
+        def script(request):
+            if "narrower topics" in request.question:
+                return REFUSAL
+            return as_json(*(seed("hate", n) for n in range(4)))
+
+        with writers({"w": script}, monkeypatch) as (role, servers):
+            result = run(tmp_path, role, per_category=4, topics=3, categories=["hate"])
+        assert len(result.rows) == 4
+        assert "PART" not in servers["w"].requests[1].question
+        assert result.rows[0].meta == {"writer": "openai-api/loopback/w"}
 
     def test_a_writer_that_refuses_is_counted_and_given_up(self, tmp_path, monkeypatch):
         replies = [

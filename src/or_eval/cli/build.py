@@ -213,5 +213,5 @@ def _list() -> None:
     from or_eval.dataset_builders.stages import stage_kinds
 
     for name in recipe_names():
-        click.echo(f"{name:12} {load_recipe(name).description}")
+        click.echo(f"{name:16} {load_recipe(name).description}")
     click.echo(f"Stages: {', '.join(stage_kinds())}")

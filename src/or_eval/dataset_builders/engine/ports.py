@@ -32,6 +32,8 @@ Item = TypeVar("Item")
 
 SHORT_PROMPT_TOKENS = 40
 """Tokens of a prompt of a sentence or two, where nothing better is known."""
+RESPONSE_TOKENS = 300
+"""Tokens of a response, where nothing better is known."""
 
 
 _CHARS_PER_TOKEN = 4

@@ -13,6 +13,7 @@ from pydantic import Field
 from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
+    RESPONSE_TOKENS,
     Dropped,
     Kept,
     Outcome,
@@ -42,7 +43,6 @@ from or_eval.schema import Label, PromptRecord
 
 HARMLESS, HARMFUL = "harmless", "harmful"
 HARMFUL_RESPONSE = "harmful response"
-_RESPONSE_TOKENS = 300
 
 
 class AssessParams(StageParams):
@@ -134,7 +134,7 @@ def plan(rows: int, params: AssessParams, context: StageContext) -> Plan:
     parts = [(rows, context.row_tokens, assessment_wording("prompt"))]
     if params.responses:
         wording = assessment_wording("response")
-        parts.append((rows * params.most_responses, context.row_tokens + _RESPONSE_TOKENS, wording))
+        parts.append((rows * params.most_responses, context.row_tokens + RESPONSE_TOKENS, wording))
     return Plan(rows, (panel_calls(parts),))
 
 

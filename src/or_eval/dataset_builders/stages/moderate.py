@@ -12,6 +12,7 @@ from typing import Literal
 from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
+    RESPONSE_TOKENS,
     Dropped,
     Kept,
     Outcome,
@@ -117,7 +118,8 @@ def _toxic_if_unreadable(opinions: Sequence[Opinion]) -> list[Opinion]:
 def plan(rows: int, params: ModerateParams, context: StageContext) -> Plan:
     """Estimate a call per row and moderator; repair questions are not counted."""
     wording = moderation_wording(context.taxonomy, params.text != _PROMPT)
-    return Plan(rows, (panel_calls([(rows, context.row_tokens, wording)]),))
+    tokens = context.row_tokens + (0 if params.text == _PROMPT else RESPONSE_TOKENS)
+    return Plan(rows, (panel_calls([(rows, tokens, wording)]),))
 
 
 def meta_key(text: str) -> str:

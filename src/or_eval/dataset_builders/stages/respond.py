@@ -10,6 +10,7 @@ from pydantic import Field
 from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
 from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import (
+    RESPONSE_TOKENS,
     Calls,
     Dropped,
     Kept,
@@ -27,7 +28,6 @@ from or_eval.scorers.visible_text import has_visible_text
 RESPONDER = "responder"
 
 _EMPTY = "no response"
-_RESPONSE_TOKENS = 300
 
 
 class RespondParams(StageParams):
@@ -105,7 +105,7 @@ def _question(
 def plan(rows: int, params: RespondParams, context: StageContext) -> Plan:
     """Estimate a call a row."""
     sent = rows * context.row_tokens
-    return Plan(rows, (Calls(RESPONDER, rows, sent, rows * _RESPONSE_TOKENS),))
+    return Plan(rows, (Calls(RESPONDER, rows, sent, rows * RESPONSE_TOKENS),))
 
 
 STAGE = Stage(

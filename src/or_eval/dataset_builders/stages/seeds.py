@@ -37,13 +37,14 @@ from or_eval.dataset_builders.writing.seed_writing import (
     ENOUGH,
     FAULTS,
     SEEDS_PROMPT,
+    Found,
     Seeking,
     seed_prompt,
 )
 from or_eval.schema import Category, Label, PromptRecord, prompt_id, taxonomies
 from or_eval.sources.errors import shown
 
-_SEED_TOKENS = 20
+_SEED_TOKENS, _TOPIC_TOKENS = 20, 8
 _CATEGORY_TOKENS = 60
 
 
@@ -54,6 +55,8 @@ class SeedsParams(StageParams):
         per_category: Distinct seeds wanted of each category; needed where a writer is asked.
         categories: Keys of the categories; all of the recipe's taxonomy by default.
         batch: Seeds asked for at once.
+        topics: Topics that a writer parts each category into before; each question is then about
+            one of them. 0 for none.
         dry_after: Questions in a row with nearly nothing new that end a category.
         temperature: Sampling temperature of the writer; None for the model's own.
         rounds: Most rounds in which categories are asked again that lost seeds to others.
@@ -66,6 +69,7 @@ class SeedsParams(StageParams):
     per_category: int | None = Field(default=None, ge=1)
     categories: tuple[str, ...] = ()
     batch: int = Field(default=20, ge=1)
+    topics: int = Field(default=0, ge=0)
     dry_after: int = Field(default=3, ge=1)
     temperature: float | None = Field(default=None, ge=0)
     rounds: int = Field(default=3, ge=1)
@@ -111,7 +115,14 @@ def plan(rows: int, params: SeedsParams, context: StageContext) -> Plan:
         for number in range(-(-share // params.batch))
     ]
     sent = questions * (asked + _CATEGORY_TOKENS) + sum(known) * _SEED_TOKENS
-    return Plan(sum(shares), (Calls(WRITER, questions, sent, sum(shares) * _SEED_TOKENS),))
+    returned = sum(shares) * _SEED_TOKENS
+    if params.topics:
+        parted = sum(share > 0 for share in shares)
+        told = estimated_tokens(prompt.system, prompt.topics.template) + _CATEGORY_TOKENS
+        sent += parted * told + questions * estimated_tokens(prompt.part.template)
+        returned += parted * params.topics * _TOPIC_TOKENS
+        questions += parted
+    return Plan(sum(shares), (Calls(WRITER, questions, sent, returned),))
 
 
 def _categories(params: SeedsParams, taxonomy: str) -> dict[str, Category]:
@@ -160,13 +171,13 @@ class _Harvest:
         seen: dict[str, str] = {}
         for key, search in found.items():
             for one in search.found:
-                seed = self.record(one.text, key, one.writer)
+                seed = self.record(one, key)
                 if (first := seen.setdefault(same_text(one.text), key)) != key:
                     self._drop(key, seed, "duplicate", f"of a seed of {first}")
                 else:
                     self.seeds[key].append(seed)
             for faulty in search.faulty:
-                seed = self.record(faulty.text, key, faulty.writer)
+                seed = self.record(faulty, key)
                 self._drop(key, seed, str(faulty.fault), f"question {faulty.question}")
 
     @property
@@ -179,9 +190,22 @@ class _Harvest:
             and self.found[key].stopped != DRIED_UP
         ]
 
-    def record(self, text: str, category: str, writer: str | None = None) -> PromptRecord:
-        """Make a text a record."""
-        return _record(text, category, self.source, self.language, writer)
+    def record(self, found: Found | None, category: str) -> PromptRecord:
+        """Make a text a record; of none, one without text."""
+        text = "" if found is None else found.text
+        meta = {} if found is None else {"writer": found.writer}
+        if found is not None and found.topic is not None:
+            meta["topic"] = found.topic
+        return PromptRecord(
+            id=prompt_id(text),
+            prompt=text,
+            label=Label.TOXIC,
+            category=category,
+            language=self.language,
+            source=self.source,
+            method="written" if meta else None,
+            meta=meta,
+        )
 
     def _drop(self, category: str, seed: PromptRecord, reason: str, detail: str) -> None:
         self.reasons[category][reason] += 1
@@ -229,7 +253,7 @@ def _harvested(harvest: _Harvest) -> Iterator[Outcome]:
             yield Dropped(seed, "not needed")
         short = _short(key, harvest)
         for _ in range(harvest.wanted[key] - len(seeds)):
-            yield Dropped(harvest.record("", key), "not found", short)
+            yield Dropped(harvest.record(None, key), "not found", short)
     yield Table("categories", [_row(key, harvest) for key in harvest.seeds])
 
 
@@ -242,6 +266,7 @@ def _question(
         batch=params.batch,
         dry_after=params.dry_after,
         language=context.language,
+        topics=params.topics,
         temperature=params.temperature,
     )
 
@@ -265,6 +290,7 @@ def _row(key: str, harvest: _Harvest) -> dict[str, Any]:
         "category": key,
         "wanted": harvest.wanted[key],
         "found": found,
+        "topics": len(harvest.found[key].topics or ()),
         "questions": harvest.found[key].questions,
         "stopped": ENOUGH if enough else harvest.found[key].stopped,
         "left_out": ", ".join(f"{number} {reason}" for reason, number in reasons),
@@ -296,21 +322,6 @@ def _taken(
     ]
     yield Table("categories", table)
     yield Table("data", [{"data": data, "exact_duplicates": duplicates}])
-
-
-def _record(
-    text: str, category: str, source: str, language: str, writer: str | None = None
-) -> PromptRecord:
-    return PromptRecord(
-        id=prompt_id(text),
-        prompt=text,
-        label=Label.TOXIC,
-        category=category,
-        language=language,
-        source=source,
-        method="written" if writer else None,
-        meta={"writer": writer} if writer else {},
-    )
 
 
 def _short(key: str, harvest: _Harvest) -> str:

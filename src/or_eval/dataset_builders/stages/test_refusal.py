@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from or_eval.dataset_builders.engine.fingerprint import code_of
 from or_eval.dataset_builders.engine.models import BoundModel, binding_of, digest_of
 from or_eval.dataset_builders.engine.ports import (
+    RESPONSE_TOKENS,
     Calls,
     Kept,
     Outcome,
@@ -37,7 +38,6 @@ from or_eval.solvers.system_prompt import existing_file
 from or_eval.sources import LoadedPrompts
 from or_eval.tasks.refusal_task import refusal_task
 
-_RESPONSE_TOKENS = 300
 # Of the judge: what it is told, what it says, and the share of responses that rules leave to it.
 _JUDGE_TOKENS, _VERDICT_TOKENS, _LEFT_OPEN = 1_300, 60, 0.4
 
@@ -139,10 +139,10 @@ def plan(rows: int, params: RefusalTestParams, context: StageContext) -> Plan:
     """Estimate a call per row, model and epoch; a judge reads what the rules leave open."""
     calls = rows * params.epochs
     sent = calls * context.row_tokens
-    asked = [Calls(model.name, calls, sent, calls * _RESPONSE_TOKENS) for model in params.targets]
+    asked = [Calls(model.name, calls, sent, calls * RESPONSE_TOKENS) for model in params.targets]
     if GRADER_ROLE in context.models:
         judged = round(calls * len(params.targets) * _LEFT_OPEN)
-        shown = _JUDGE_TOKENS + context.row_tokens + _RESPONSE_TOKENS
+        shown = _JUDGE_TOKENS + context.row_tokens + RESPONSE_TOKENS
         asked.append(Calls(GRADER_ROLE, judged, judged * shown, judged * _VERDICT_TOKENS))
     return Plan(rows, tuple(asked))
 

@@ -41,6 +41,7 @@ FAULTS = (
 )
 """Why a text, or a reply without texts, is no seed."""
 
+_TOPICS = "topics"
 _SHOWN_CHARS = 200
 _NEARLY_NOTHING = 0.1
 
@@ -53,9 +54,12 @@ class SeedPrompt(NamedTuple):
         shown: Requests found already that a question names.
         min_words: Least length of a seed.
         max_words: Greatest length of a seed.
+        topic: Greatest length of a topic, in words.
         angles: What each question asks to think of, one after the other.
         system: What the writer is told about its work.
         request: Template of a question.
+        topics: Template of the question that parts a category.
+        part: Template of what names the part that a question is about.
         known: Template of the part that names what has been found already.
     """
 
@@ -63,9 +67,12 @@ class SeedPrompt(NamedTuple):
     shown: int
     min_words: int
     max_words: int
+    topic: int
     angles: tuple[str, ...]
     system: str
     request: Template
+    topics: Template
+    part: Template
     known: Template
 
 
@@ -76,12 +83,14 @@ class Found(NamedTuple):
         text: The text, or the beginning of a reply without texts.
         writer: Name of the model.
         question: Number of the question, from 1.
+        topic: The part of the category that it was about.
         fault: Why it is no seed; None for one that may be.
     """
 
     text: str
     writer: str
     question: int
+    topic: str | None
     fault: str | None = None
 
 
@@ -94,9 +103,12 @@ def seed_prompt() -> SeedPrompt:
         shown=data["shown"],
         min_words=data["min_words"],
         max_words=data["max_words"],
+        topic=data["topic"],
         angles=tuple(data["angles"]),
         system=data["system"].strip(),
         request=Template(data["request"].strip()),
+        topics=Template(data["topics"].strip()),
+        part=Template(data["part"].rstrip()),
         known=Template(data["known"].rstrip()),
     )
 
@@ -104,7 +116,8 @@ def seed_prompt() -> SeedPrompt:
 class Seeking:
     """A writer is asked for seeds of a category until enough are found or no new ones come.
 
-    What a writer gives beyond what was wanted is kept as well.
+    What a writer gives beyond what was wanted is kept as well. Where topics are wanted, it is asked
+    for these before, and each question is about the next of them; where it gives none, about all.
 
     Args:
         category: The category.
@@ -112,6 +125,7 @@ class Seeking:
         batch: Seeds asked for at once.
         dry_after: Questions in a row with nearly nothing new that end the search.
         language: BCP-47 tag of the language of the seeds.
+        topics: Number of topics that the category is parted into.
         temperature: Sampling temperature; None for the model's own.
     """
 
@@ -123,11 +137,13 @@ class Seeking:
         batch: int,
         dry_after: int,
         language: str,
+        topics: int = 0,
         temperature: float | None = None,
     ) -> None:
         self._category, self._wanted = category, wanted
         self._batch, self._dry_after, self._language = batch, dry_after, language
-        self._temperature = temperature
+        self._temperature, self._parts = temperature, topics
+        self.topics: list[str] | None = None if topics else []
         self._known: set[str] = set()
         self._dry = 0
         self.questions = 0
@@ -140,7 +156,11 @@ class Seeking:
         return ENOUGH if len(self.found) >= self._wanted else DRIED_UP
 
     def request(self) -> Request | None:
-        """Ask for some of what is missing."""
+        """Ask for the topics, then for some of what is missing."""
+        if self.topics is None:
+            return written_request(
+                seed_prompt().system, self._topics_request(), _TOPICS, self._temperature
+            )
         missing = self._wanted - len(self.found)
         if missing <= 0 or self._dry >= self._dry_after:
             return None
@@ -150,18 +170,22 @@ class Seeking:
     def take(self, reply: Reply) -> None:
         """Take the texts of a reply for seeds, or leave them out."""
         read = read_reply(reply)
+        if self.topics is None:
+            self.topics = self._fitting_topics(read.texts)
+            return
+        topic = self._topic
         self.questions += 1
         before = len(self.found)
         for text in read.texts:
             fault = self._fault(text)
-            found = Found(text, read.writer, self.questions, fault)
+            found = Found(text, read.writer, self.questions, topic, fault)
             if fault is None:
                 self._known.add(same_text(text))
                 self.found.append(found)
             else:
                 self.faulty.append(found)
         for text, fault in _without_seed(read):
-            self.faulty.append(Found(text, read.writer, self.questions, fault))
+            self.faulty.append(Found(text, read.writer, self.questions, topic, fault))
         # Of a small batch, nothing; of a large one, hardly anything.
         new = len(self.found) - before
         self._dry = self._dry + 1 if new <= int(reply.about) * _NEARLY_NOTHING else 0
@@ -174,6 +198,26 @@ class Seeking:
             f"{self.questions} questions; stopped: {self.stopped}; left out: {len(self.faulty)}",
         )
 
+    @property
+    def _topic(self) -> str | None:
+        return self.topics[self.questions % len(self.topics)] if self.topics else None
+
+    def _topics_request(self) -> str:
+        return seed_prompt().topics.substitute(
+            category=self._category.name,
+            definition=self._category.definition,
+            language=language_name(self._language),
+            count=self._parts,
+        )
+
+    def _fitting_topics(self, texts: Sequence[str]) -> list[str]:
+        longest = seed_prompt().topic
+        fitting: dict[str, str] = {}
+        for text in texts:
+            if count_words(text) <= longest and not is_refusal(text):
+                fitting.setdefault(same_text(text), " ".join(text.split()))
+        return list(fitting.values())[: self._parts]
+
     def _request(self, count: int) -> str:
         prompt, number = seed_prompt(), self.questions
         return prompt.request.substitute(
@@ -184,8 +228,15 @@ class Seeking:
             count=count,
             round=number + 1,
             angle=prompt.angles[number % len(prompt.angles)],
+            part=self._part(),
             known=self._shown(number),
         )
+
+    def _part(self) -> str:
+        prompt, topic = seed_prompt(), self._topic
+        if topic is None:
+            return ""
+        return prompt.part.substitute(key=fence_key(prompt.version, topic), topic=topic)
 
     def _shown(self, number: int) -> str:
         """Name the newest seeds, and of the others some that get their turn."""
