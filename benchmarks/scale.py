@@ -87,9 +87,8 @@ def main() -> None:
         tasks_and_data(planted_words(rows).prompts)
     if arguments.ray_data:
         return
-    print(
-        f"{'rows':>10} {'workers':>7} {'MinHash':>9} {'comparing':>9} {'own':>7} {'all':>8} {'GB':>5}"
-    )
+    titles = ("workers", "MinHash", "comparing", "own", "all", "GB")
+    print(f"{'rows':>10}", *(f"{title:>9}" for title in titles))
     for rows in arguments.rows:
         texts = planted_words(rows).prompts
         one, alone = measured(texts, here)
