@@ -1,7 +1,8 @@
-"""Where the row logic of stages runs that asks no model: in this process, or on Ray's workers.
+"""Where a build's work is done: in this process, or on Ray's workers.
 
-A stage gives a function and parts of its rows to ``context.map`` and takes the results in the
-order of the parts, so that a result doesn't depend on where it was made.
+A stage that asks no model gives a function and parts of its rows to ``context.map`` and takes the
+results in the order of the parts, so that a result doesn't depend on where it was made. Shards of
+calls to models go the same way.
 """
 
 from __future__ import annotations
