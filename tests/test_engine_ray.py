@@ -62,8 +62,9 @@ def built(engine: Engine, out: Path, panel: Sequence[Script]) -> list[str]:
 
 
 def test_or_bench_gives_the_same_bytes_though_a_worker_is_killed(
-    cluster: None, tmp_path: Path
+    cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where no worker is
     killed: list[int] = []
     panel = [moderator(number) for number in range(3)]
 
@@ -77,7 +78,7 @@ def test_or_bench_gives_the_same_bytes_though_a_worker_is_killed(
         return panel[0](request)
 
     asked = built("here", tmp_path / "here", panel)
-    again = built("ray", tmp_path / "ray", [killing, *panel[1:]])
+    again = built("ray", Path("ray"), [killing, *panel[1:]])
     assert killed
     assert digests(tmp_path / "here") == digests(tmp_path / "ray")
     assert len(digests(tmp_path / "here")) > 10

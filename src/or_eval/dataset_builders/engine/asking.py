@@ -199,7 +199,8 @@ class Asker:
             )
             for number in range(of)
         ]
-        hold = partial(hold_shard, self._asking, self._out, self.stage)
+        # Workers start in folders of their own.
+        hold = partial(hold_shard, self._asking, self._out.absolute(), self.stage)
         held = list(self._workers.map(hold, shards))
         logs = [log for one in held for log in one.logs]
         answers = {key: answer for one in held for key, answer in one.answers.items()}
