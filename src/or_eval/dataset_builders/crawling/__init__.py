@@ -1,0 +1,1 @@
+"""What people really ask: pages of declared sources, and the questions and requests on them."""

@@ -1,0 +1,146 @@
+"""From pages to candidate prompts: what asks, cleaned, without personal data, each once."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from or_eval.dataset_builders.crawling.asking_rules import asks, asks_itself, sentences_of
+from or_eval.dataset_builders.crawling.personal_data import without_personal_data
+from or_eval.dataset_builders.crawling.snapshot import Page
+from or_eval.dataset_builders.crawling.sources_file import SourcesFile
+from or_eval.dataset_builders.engine.ports import Dropped, Kept
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity.near_by_letters import (
+    bands_of,
+    near_texts_of,
+    near_texts_within,
+)
+from or_eval.dataset_builders.similarity.near_by_meaning import NearDuplicates
+from or_eval.dataset_builders.similarity.same_text import text_mark
+from or_eval.dataset_builders.writing.language import count_words
+from or_eval.schema import Label, PromptRecord, prompt_id
+from or_eval.sources import load_prompts
+from or_eval.sources.errors import DataError
+from or_eval.sources.language import detect_language
+
+METHOD = "crawled"
+NOT_ASKING, SHORT, LONG, BROKEN = "asks nothing", "too short", "too long", "broken text"
+DUPLICATE, NEAR = "duplicate", "near duplicate"
+REASONS = (NOT_ASKING, SHORT, LONG, BROKEN, DUPLICATE, NEAR)
+
+_THRESHOLD = 0.7
+_REPLACEMENT = "\ufffd"
+# Written between letters by Persian, Hindi and others; every other such character hides something.
+_JOINERS = "\u200c\u200d"
+_LEADING = re.compile(
+    r"(?:[-*•>#|]+\s+|\(?\d{1,3}[.)]\s+|\[[^\]]{1,20}\]\s*"
+    r"|(?:q|question|re|fwd|title|问题?|提问)\s*[:：]\s*)+",
+    re.IGNORECASE,
+)
+
+
+def candidates(pages: Iterable[Page], said: SourcesFile) -> Iterator[Kept | Dropped]:
+    """Give the prompts that pages hold, and what is none with the reason.
+
+    It holds the prompts.
+
+    Args:
+        pages: The pages.
+        said: What was crawled: lengths, licences, and the sets that are known.
+    """
+    licences = {source.name: source.licence for source in said.sources}
+    seen: set[bytes] = set()
+    found: list[PromptRecord] = []
+    for page in pages:
+        for passage in page.passages:
+            for text, reason in _texts(passage, said):
+                record = _record(text, page, licences[page.source])
+                mark = text_mark(record.prompt)
+                if reason or mark in seen:
+                    yield Dropped(record, reason or DUPLICATE)
+                else:
+                    seen.add(mark)
+                    found.append(record)
+    for name in said.known:
+        duplicates = _near_known(found, name)
+        yield from _dropped(found, duplicates, f"{NEAR} of {name}")
+        found = _left(found, duplicates)
+    near = near_texts_within(*_compared(found), _THRESHOLD) if found else None
+    yield from _dropped(found, near, NEAR)
+    yield from (Kept(record) for record in _left(found, near))
+
+
+def tidy(text: str) -> str:
+    """Write a text as somebody would type it: no invisible characters, no bullets and numbers."""
+    composed = unicodedata.normalize("NFC", " ".join(text.split()))
+    shown = "".join(
+        char for char in composed if char in _JOINERS or unicodedata.category(char)[0] != "C"
+    )
+    return _LEADING.sub("", shown, count=1).strip() if _LEADING.match(shown) else shown.strip()
+
+
+def _texts(passage: str, said: SourcesFile) -> Iterator[tuple[str, str]]:
+    """Give the texts of a passage that may be prompts, each with why it is none, if it isn't."""
+    text = tidy(passage)
+    if _REPLACEMENT in text:
+        yield text, BROKEN
+    elif (words := count_words(text)) <= said.longest:
+        yield text, SHORT if words < said.shortest else "" if asks(text) else NOT_ASKING
+    else:
+        asking = [one for one in sentences_of(text) if asks_itself(one)]
+        fitting = [one for one in asking if said.shortest <= count_words(one) <= said.longest]
+        yield from ((one, "") for one in fitting)
+        if not fitting:
+            yield text, LONG
+
+
+def _record(text: str, page: Page, licence: str) -> PromptRecord:
+    language = detect_language(text)
+    clean = without_personal_data(text, language, page.authors)
+    return PromptRecord(
+        id=prompt_id(clean),
+        prompt=clean,
+        label=Label.UNLABELLED,
+        category="",
+        language=language,
+        source=page.source,
+        method=METHOD,
+        meta={"url": page.url, "time": page.time, "licence": licence},
+    )
+
+
+def _near_known(found: Sequence[PromptRecord], name: str) -> NearDuplicates | None:
+    try:
+        records = load_prompts(name, label=None).records
+    except DataError as error:
+        # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
+        try:
+            records = load_prompts(name, label=Label.UNLABELLED).records
+        except DataError:
+            raise BuildError(f"known: {error}") from error
+    if not found or not records:
+        return None
+    return near_texts_of(*_compared(found), *_compared(records), _THRESHOLD)
+
+
+def _compared(records: Sequence[PromptRecord]) -> tuple[list[str], np.ndarray]:
+    texts = [record.prompt for record in records]
+    return texts, bands_of(texts, _THRESHOLD)
+
+
+def _dropped(
+    found: Sequence[PromptRecord], near: NearDuplicates | None, reason: str
+) -> Iterator[Dropped]:
+    if near is not None:
+        for number in np.flatnonzero(near.of >= 0).tolist():
+            yield Dropped(found[number], reason, f"{near.similarity[number]:.3f}")
+
+
+def _left(found: Sequence[PromptRecord], near: NearDuplicates | None) -> list[PromptRecord]:
+    if near is None:
+        return list(found)
+    return [found[number] for number in np.flatnonzero(near.of < 0).tolist()]

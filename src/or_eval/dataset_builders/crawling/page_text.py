@@ -1,0 +1,145 @@
+"""The texts on what was fetched, and the names of those who wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from configparser import ConfigParser
+from functools import cache
+from typing import Any, NamedTuple
+
+import trafilatura
+from parsel import Selector
+from trafilatura.settings import use_config
+
+from or_eval.dataset_builders.crawling.sources_file import Reply
+
+_MOST_CHARS = 5_000
+_TITLES = "//h1 | //meta[@property='og:title']/@content"
+_AUTHORS = (
+    "//*[@rel='author' or contains(concat(' ', @itemprop, ' '), ' author ')]//text()"
+    " | //meta[@name='author']/@content"
+)
+_UNSEEN = (
+    "//script | //style | //template | //noscript | //*[@hidden] | //*[@aria-hidden='true']"
+    " | //*[contains(translate(@style, ' ', ''), 'display:none')]"
+)
+_ENTRIES = "//*[local-name()='item' or local-name()='entry']"
+_ENTRY_TEXTS = (
+    "./*[local-name()='title']",
+    "./*[local-name()='encoded' or local-name()='content']",
+    "./*[local-name()='description' or local-name()='summary']",
+)
+_ENTRY_AUTHORS = "./*[local-name()='creator' or local-name()='author']//text()[normalize-space()]"
+
+
+class Texts(NamedTuple):
+    """What a page, an entry of a feed or an item of a reply says.
+
+    Attributes:
+        passages: Its title, and its paragraphs.
+        authors: Names of those who wrote it.
+        url: Where it stands; empty where it is the page that was asked for.
+    """
+
+    passages: list[str]
+    authors: Sequence[str] = ()
+    url: str = ""
+
+
+def of_page(html: str, authors: str = "") -> Texts:
+    """Read a web page: its main text, without what scripts would write.
+
+    Args:
+        html: The page.
+        authors: CSS selector of further names.
+    """
+    page = Selector(html or "<html/>")
+    for unseen in page.xpath(_UNSEEN):
+        unseen.drop()
+    names = page.xpath(_AUTHORS).getall()
+    if authors:
+        names += page.css(authors).xpath(".//text()").getall()
+    read: Any = trafilatura.bare_extraction(
+        page.get(), include_comments=True, favor_recall=True, config=_reading()
+    )
+    said = [*page.xpath(_TITLES).xpath("string()").getall()]
+    said += [read.text or "", read.comments or ""] if read is not None else []
+    return Texts(_lines(*said), _names(names))
+
+
+def of_feed(text: str) -> Iterator[Texts]:
+    """Read the entries of an RSS or Atom feed."""
+    for entry in Selector(text, type="xml").xpath(_ENTRIES):
+        found = [entry.xpath(path).xpath("string()").get() or "" for path in _ENTRY_TEXTS]
+        title, *bodies = found
+        body = next((body for body in bodies if body.strip()), "")
+        link = entry.xpath("./*[local-name()='link']/@href | ./*[local-name()='link']/text()").get()
+        yield Texts(
+            _lines(_plain(title), _plain(body)),
+            _names(entry.xpath(_ENTRY_AUTHORS).getall()),
+            (link or "").strip(),
+        )
+
+
+def of_reply(text: str, reply: Reply) -> Iterator[Texts]:
+    """Read the items of a JSON reply; of what is no such reply, there are none."""
+    for item in items_of(text, reply):
+        texts = (_plain(one) for path in reply.texts for one in _strings(item, path))
+        names = [one for path in reply.authors for one in _strings(item, path)]
+        yield Texts(_lines(*texts), _names(names), next(_strings(item, reply.url), ""))
+
+
+def items_of(text: str, reply: Reply) -> list[Any]:
+    """Give the items of a JSON reply."""
+    found = _at(_parsed(text), reply.items)
+    return found if isinstance(found, list) else [found] if found is not None else []
+
+
+def next_of(text: str, reply: Reply) -> str:
+    """Give the address of the next page that a JSON reply tells; empty where it tells none."""
+    return next(_strings(_parsed(text), reply.next), "") if reply.next else ""
+
+
+@cache
+def _reading() -> ConfigParser:
+    """Give trafilatura's settings, but for posts that are short, as questions are."""
+    config = use_config()
+    config["DEFAULT"]["min_extracted_size"] = "1"
+    return config
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split(".") if path else ():
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _strings(value: Any, path: str) -> Iterator[str]:
+    given = _at(value, path) if path else None
+    found = given if isinstance(given, list) else [given]
+    yield from (one for one in found if one and isinstance(one, str))
+
+
+def _plain(text: str) -> str:
+    """Give the text of what may be HTML, as feeds and APIs give it; blocks become lines."""
+    if "<" not in text and "&" not in text:
+        return text
+    return str(trafilatura.html2txt(f"<html><body>{text}</body></html>", clean=True) or "")
+
+
+def _lines(*texts: str) -> list[str]:
+    """Give the lines of texts, each once."""
+    lines = (" ".join(line.split())[:_MOST_CHARS] for text in texts for line in text.splitlines())
+    return list(dict.fromkeys(line for line in lines if line))
+
+
+def _names(found: list[str]) -> list[str]:
+    return list(dict.fromkeys(name for text in found if (name := " ".join(text.split()))))

@@ -1,0 +1,259 @@
+"""The file of declared sources: what to crawl, how gently, under which licence, and who asks."""
+
+from __future__ import annotations
+
+import copy
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import SplitResult, urlsplit
+
+import re2
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from or_eval.dataset_builders.engine.recipe import unknown_word
+from or_eval.dataset_builders.engine.yaml_lines import read_yaml
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.sources.errors import shown
+
+Place = tuple[str, int]
+"""A host and a port."""
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def _pattern(text: str) -> str:
+    try:
+        re2.compile(text)
+    except re2.error as error:
+        raise ValueError(f"{shown(text)} is no pattern ({error})") from error
+    return text
+
+
+def _address(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        whole = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole or "@" in parts.netloc:
+        raise ValueError(f"{shown(text)} is no address such as https://example.org/questions")
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Reply(_Said):
+    """Where things stand in the replies of a JSON API; a path is keys with dots between them.
+
+    Attributes:
+        items: The list of items; the reply itself is one without it.
+        texts: The texts of an item.
+        authors: Names in an item that are taken out of its texts.
+        url: The address of the page that an item is of.
+        next: The address of the next page.
+        page: Parameter of the address that counts pages, where no reply tells the next one; it
+            is raised as long as items come.
+    """
+
+    items: str = ""
+    texts: tuple[str, ...] = Field(min_length=1)
+    authors: tuple[str, ...] = ()
+    url: str = ""
+    next: str = ""
+    page: str = ""
+
+
+class Source(_Said):
+    """A source.
+
+    Attributes:
+        name: Its name, which becomes its prompts' source.
+        kind: What its addresses give: web pages, an RSS or Atom feed, a sitemap, a list with a
+            text or an address on each line, or the replies of a JSON API.
+        start: Addresses to start from.
+        licence: Under which licence its texts stand, or what else a user must know of that.
+        hosts: Hosts to take pages from beside those of `start`, with a port where it isn't the
+            usual one.
+        follow: Patterns of the addresses of links to follow; without any, links of pages aren't
+            followed, and all of a feed, sitemap or list are.
+        skip: Patterns of addresses to leave out.
+        authors: CSS selector of names of people and accounts on pages, which are taken out of
+            the texts.
+        reply: How to read the replies of an API.
+        depth: Most links from a start to a page.
+        pages: Most pages.
+        delay: Least seconds between two requests to a host; the file's by default.
+        concurrency: Most requests to a host at once; the file's by default.
+        allow_private: Whether its hosts may lie in a private network.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*$")
+    kind: Literal["pages", "feed", "sitemap", "list", "json"] = "pages"
+    start: tuple[Address, ...] = Field(min_length=1)
+    licence: str = Field(min_length=1)
+    hosts: tuple[str, ...] = ()
+    follow: tuple[Pattern, ...] = ()
+    skip: tuple[Pattern, ...] = ()
+    authors: str = ""
+    reply: Reply | None = None
+    depth: int = Field(default=10, ge=0)
+    pages: int = Field(default=1_000, ge=1)
+    delay: float | None = Field(default=None, ge=0)
+    concurrency: int | None = Field(default=None, ge=1)
+    allow_private: bool = False
+
+    @field_validator("start", "hosts", "follow", "skip", mode="before")
+    @classmethod
+    def _of_one(cls, said: Any) -> Any:
+        return (said,) if isinstance(said, str) else said
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.kind == "json") != (self.reply is not None):
+            raise ValueError("'reply' says how to read an API: give it with kind: json, and only")
+        for host in self.hosts:
+            _address(f"https://{host}")
+        return self
+
+    @property
+    def places(self) -> frozenset[Place]:
+        """Where its pages may come from."""
+        starts = (place_of(address) for address in self.start)
+        hosts = (urlsplit(f"//{host}") for host in self.hosts)
+        given = [*starts, *((host.hostname or "", host.port or 443) for host in hosts)]
+        usual = set(_PORTS.values())
+        return frozenset(
+            (host, one) for host, port in given for one in (usual if port in usual else {port})
+        )
+
+    def allows(self, url: str, *, start: bool = False) -> bool:
+        """Tell whether a page may be asked for: a start, or where one leads, need not be followed.
+
+        Args:
+            url: Its address.
+            start: Whether it is a start.
+        """
+        if place_of(url) not in self.places or any(re2.search(one, url) for one in self.skip):
+            return False
+        return start or not self.follow or any(re2.search(one, url) for one in self.follow)
+
+
+class SourcesFile(_Said):
+    """All that a crawl is told.
+
+    Attributes:
+        contact: Who is answerable: an e-mail address or a page, which every host is told.
+        sources: The sources.
+        known: Sets whose prompts are not to come again: catalogue names, Hub ids or files.
+        shortest: Least words of a prompt; two characters of Chinese, Japanese or Thai are one.
+        longest: Most words of a prompt.
+        delay: Least seconds between two requests to a host.
+        concurrency: Most requests to a host at once.
+        seconds: Most seconds that a page may take.
+        megabytes: Most megabytes that a page may have.
+        minutes: Most minutes that one run may take; the next one goes on.
+    """
+
+    contact: str = Field(pattern=r"^(https?://\S+\.\S+|[^\s@]+@[^\s@]+)$")
+    sources: tuple[Source, ...] = Field(min_length=1)
+    known: tuple[str, ...] = ()
+    shortest: int = Field(default=4, ge=1)
+    longest: int = Field(default=80, ge=1)
+    delay: float = Field(default=1.0, ge=0)
+    concurrency: int = Field(default=1, ge=1)
+    seconds: float = Field(default=30, gt=0)
+    megabytes: float = Field(default=5, gt=0)
+    minutes: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        hosts: dict[str, Source] = {}
+        names = [source.name for source in self.sources]
+        for source in self.sources:
+            if names.count(source.name) > 1:
+                raise ValueError(f"two sources are called '{source.name}'")
+            for host, _ in source.places:
+                other = hosts.setdefault(host, source)
+                if _manners(source) != _manners(other):
+                    raise ValueError(
+                        f"'{other.name}' and '{source.name}' share the host {host}: give both the "
+                        "same delay, concurrency and allow_private"
+                    )
+        return self
+
+    @property
+    def user_agent(self) -> str:
+        """How the crawler introduces itself."""
+        return f"or-eval/{version('or-eval')} (+{self.contact})"
+
+
+def load_sources(path: Path) -> SourcesFile:
+    """Read a file of sources and check all of it.
+
+    Raises:
+        BuildError: It can't be read, or something in it is wrong; the message names the line.
+    """
+    try:
+        document = read_yaml(path.read_text("utf-8"))
+    except OSError as error:
+        raise BuildError(f"{path}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BuildError(f"{path}: is no UTF-8 text ({error.reason})") from error
+    except yaml.YAMLError as error:
+        raise BuildError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(document.data, dict):
+        raise BuildError(f"{path}: must be a mapping with the keys 'contact' and 'sources'")
+    try:
+        return SourcesFile.model_validate(copy.deepcopy(document.data))
+    except ValidationError as error:
+        # A key written wrongly is missing as well; say the former.
+        first: Any = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        line = document.line(first["loc"])
+        raise BuildError(f"{path}, line {line}: {_problem(first)}") from error
+
+
+def place_of(url: str) -> Place:
+    """Give the host and port of an address; none of an address that has none."""
+    try:
+        parts: SplitResult = urlsplit(url)
+        return parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return "", 0
+
+
+def _manners(source: Source) -> tuple[object, ...]:
+    return source.delay, source.concurrency, source.allow_private
+
+
+def _problem(error: Any) -> str:
+    *outer, key = error["loc"] or ("",)
+    named = ".".join(map(str, error["loc"]))
+    match error["type"]:
+        case "extra_forbidden":
+            kind = SourcesFile if not outer else Reply if outer[-1] == "reply" else Source
+            return unknown_word("key", str(key), list(kind.model_fields))
+        case "missing":
+            return f"the key '{named}' is missing"
+        case "value_error":
+            message = error["msg"].removeprefix("Value error, ")
+            return f"'{named}': {message}" if named else message
+        case _ if key == "contact":
+            return f"contact: {shown(error['input'])} is no e-mail address and no https:// address"
+        case _:
+            return f"'{named}': {error['msg']}, not {shown(error['input'])}"

@@ -1,0 +1,182 @@
+"""The spider: asks for the pages of declared sources, and writes down what they say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from scrapy import Spider
+from scrapy.http import Request, Response, TextResponse
+from scrapy.linkextractors import LinkExtractor
+from scrapy.utils.gz import gunzip, gzip_magic_number
+from scrapy.utils.sitemap import Sitemap
+from w3lib.url import canonicalize_url
+
+from or_eval.dataset_builders.crawling import page_text
+from or_eval.dataset_builders.crawling.manners import SOURCE, START, why_failed
+from or_eval.dataset_builders.crawling.page_text import Texts
+from or_eval.dataset_builders.crawling.snapshot import Page, Snapshot
+from or_eval.dataset_builders.crawling.sources_file import Source, SourcesFile
+
+_SEEN = "seen"
+_PROGRESS_SECONDS = 5.0
+
+
+class SourcesSpider(Spider):
+    """Goes through the sources of a snapshot.
+
+    Args:
+        said: The sources.
+        snapshot: Where pages are written to.
+    """
+
+    name = "sources"
+
+    def __init__(self, said: SourcesFile, snapshot: Snapshot) -> None:
+        super().__init__()
+        self.sources = {source.name: source for source in said.sources}
+        self._snapshot, self._failed = snapshot, snapshot.failed()
+        self._read, self._told = 0, monotonic()
+        self._links = LinkExtractor()
+        # Kept by Scrapy where a crawl is stopped, and given back when it goes on.
+        self.state: dict[str, Any] = {}
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Ask for the starts of all sources."""
+        for source in self.sources.values():
+            for url in source.start:
+                if request := self._request(source, url, start=True):
+                    yield request
+
+    def _request(
+        self, source: Source, url: str, *, start: bool = False, page: bool = False
+    ) -> Request | None:
+        """Make a request, unless the source doesn't allow it, or all that it allows were made.
+
+        Args:
+            source: The source.
+            url: The address.
+            start: Whether it is a start.
+            page: Whether a web page is expected, whatever the source's kind.
+        """
+        url = url.strip()
+        seen: dict[str, set[str]] = self.state.setdefault(_SEEN, {})
+        asked = seen.setdefault(source.name, set())
+        key = canonicalize_url(url)
+        full = len(asked) >= source.pages
+        if full or key in asked or url in self._failed or not source.allows(url, start=start):
+            return None
+        asked.add(key)
+        return Request(
+            url,
+            callback=self.parse_pages if page else getattr(self, f"parse_{source.kind}"),
+            errback=self.failed,
+            meta={SOURCE: source.name, START: start},
+        )
+
+    def parse_pages(self, response: Response) -> Iterator[Request]:
+        """Read a web page, and follow its links where its source says which."""
+        source = self._source(response)
+        if not isinstance(response, TextResponse):
+            self._write_failed(response.url, source, "is no text")
+            return
+        self._write(response, source, [page_text.of_page(response.text, source.authors)])
+        if source.follow and response.meta["depth"] < source.depth:
+            for link in self._links.extract_links(response):
+                if request := self._request(source, link.url, page=True):
+                    yield request
+
+    def parse_feed(self, response: Response) -> Iterator[Request]:
+        """Read the entries of a feed, and follow their links where the source says which."""
+        source = self._source(response)
+        entries = list(page_text.of_feed(_text(response)))
+        self._write(response, source, entries)
+        if source.follow:
+            yield from self._ask(source, response, [entry.url for entry in entries])
+
+    def parse_sitemap(self, response: Response) -> Iterator[Request]:
+        """Ask for the pages of a sitemap, or for the sitemaps of an index of them."""
+        source = self._source(response)
+        body = response.body
+        if gzip_magic_number(response):
+            body = gunzip(body, max_size=self.settings.getint("DOWNLOAD_MAXSIZE"))
+        sitemap = Sitemap(body)
+        found = [entry["loc"] for entry in sitemap]
+        if sitemap.type == "sitemapindex":
+            for url in found:
+                if request := self._request(source, url, start=True):
+                    yield request
+        else:
+            yield from self._ask(source, response, found)
+
+    def parse_list(self, response: Response) -> Iterator[Request]:
+        """Read a list: its lines are texts, or addresses of pages."""
+        source = self._source(response)
+        lines = [line.strip() for line in _text(response).splitlines() if line.strip()]
+        urls = [line for line in lines if line.startswith(("http://", "https://"))]
+        texts = [line for line in lines if line not in urls]
+        self._write(response, source, [Texts(texts)] if texts else [])
+        yield from self._ask(source, response, urls)
+
+    def parse_json(self, response: Response) -> Iterator[Request]:
+        """Read a reply of an API, and ask for the next one."""
+        source = self._source(response)
+        reply, text = source.reply, _text(response)
+        assert reply is not None
+        self._write(response, source, list(page_text.of_reply(text, reply)))
+        url = page_text.next_of(text, reply)
+        if not url and reply.page and page_text.items_of(text, reply):
+            url = _next_number(response.url, reply.page)
+        if url and (request := self._request(source, response.urljoin(url), start=True)):
+            yield request
+
+    def failed(self, failure: Any) -> None:
+        """Write down why a page wasn't had."""
+        request: Request = failure.request
+        self._write_failed(
+            request.url, self.sources[request.meta[SOURCE]], why_failed(failure.value)
+        )
+
+    def _source(self, response: Response) -> Source:
+        return self.sources[response.meta[SOURCE]]
+
+    def _ask(self, source: Source, response: Response, urls: list[str]) -> Iterator[Request]:
+        for url in urls:
+            if request := self._request(source, response.urljoin(url), page=True):
+                yield request
+
+    def _write(self, response: Response, source: Source, found: list[Texts]) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        for texts in found:
+            url = response.urljoin(texts.url) if texts.url else response.url
+            self._snapshot.add(Page(url, source.name, now, texts.passages, [*texts.authors]))
+        self._read += 1
+        if monotonic() - self._told > _PROGRESS_SECONDS:
+            self._told = monotonic()
+            print(f"{self._read} pages", flush=True)
+
+    def _write_failed(self, url: str, source: Source, why: str) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._snapshot.add(Page(url, source.name, now, failed=why))
+
+    def closed(self, reason: str) -> None:
+        """Note the end, where nothing is left to ask for."""
+        self._snapshot.close(finished=reason == "finished")
+
+
+def _text(response: Response) -> str:
+    if isinstance(response, TextResponse):
+        return str(response.text)
+    return str(response.body.decode("utf-8", "replace"))
+
+
+def _next_number(url: str, parameter: str) -> str:
+    """Raise the number of a parameter of an address by one; without it, it was 1."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    number = query.get(parameter, "1")
+    query[parameter] = str(int(number) + 1 if number.isdecimal() else 2)
+    return urlunsplit(parts._replace(query=urlencode(query)))
