@@ -19,11 +19,11 @@ from or_eval.dataset_builders.similarity.near_by_letters import (
     near_texts_of,
     near_texts_within,
 )
-from or_eval.dataset_builders.similarity.near_by_meaning import NearDuplicates
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.language import count_words
 from or_eval.schema import Label, PromptRecord, prompt_id
-from or_eval.sources import load_prompts
+from or_eval.sources import LoadedPrompts, load_prompts
 from or_eval.sources.errors import DataError
 from or_eval.sources.language import detect_language
 
@@ -65,10 +65,11 @@ def candidates(pages: Iterable[Page], said: SourcesFile) -> Iterator[Kept | Drop
                 else:
                     seen.add(mark)
                     found.append(record)
-    for name in said.known:
-        duplicates = _near_known(found, name)
-        yield from _dropped(found, duplicates, f"{NEAR} of {name}")
-        found = _left(found, duplicates)
+    for data in said.known:
+        known = _known(data)
+        near_known = _near(found, known.records)
+        yield from _dropped(found, near_known, f"{NEAR} of {known.name}")
+        found = _left(found, near_known)
     near = near_texts_within(*_compared(found), _THRESHOLD) if found else None
     yield from _dropped(found, near, NEAR)
     yield from (Kept(record) for record in _left(found, near))
@@ -113,18 +114,21 @@ def _record(text: str, page: Page, licence: str) -> PromptRecord:
     )
 
 
-def _near_known(found: Sequence[PromptRecord], name: str) -> NearDuplicates | None:
+def _known(data: str) -> LoadedPrompts:
     try:
-        records = load_prompts(name, label=None).records
+        return load_prompts(data)
     except DataError as error:
         # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
         try:
-            records = load_prompts(name, label=Label.UNLABELLED).records
+            return load_prompts(data, label=Label.UNLABELLED)
         except DataError:
             raise BuildError(f"known: {error}") from error
-    if not found or not records:
+
+
+def _near(found: Sequence[PromptRecord], known: Sequence[PromptRecord]) -> NearDuplicates | None:
+    if not found or not known:
         return None
-    return near_texts_of(*_compared(found), *_compared(records), _THRESHOLD)
+    return near_texts_of(*_compared(found), *_compared(known), _THRESHOLD)
 
 
 def _compared(records: Sequence[PromptRecord]) -> tuple[list[str], np.ndarray]:

@@ -1,0 +1,262 @@
+"""The rules of a crawl by themselves: sources, addresses, what asks, personal data, candidates."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawl_site import personal, planted
+from or_eval.dataset_builders.crawling import network_guard
+from or_eval.dataset_builders.crawling.asking_rules import asks
+from or_eval.dataset_builders.crawling.candidates import candidates, tidy
+from or_eval.dataset_builders.crawling.network_guard import GuardedResolver, is_public
+from or_eval.dataset_builders.crawling.page_text import of_feed, of_page, of_reply
+from or_eval.dataset_builders.crawling.personal_data import without_personal_data
+from or_eval.dataset_builders.crawling.snapshot import Page, Snapshot
+from or_eval.dataset_builders.crawling.sources_file import Reply, Source, SourcesFile, load_sources
+from or_eval.dataset_builders.engine.ports import Dropped, Kept
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.sources import load_prompts
+from or_eval.sources.language import detect_language
+
+HEAD = "contact: lab@example.org\nsources:\n"
+SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sources: []\n", "line 1: the key 'contact' is missing"),
+        ("contact: nobody\nsources: []\n", "line 1: contact: 'nobody' is no e-mail address"),
+        (HEAD + SOURCE % ", licens: x", "line 3: there is no key 'licens' (the nearest is 'licence')"),
+        (HEAD + "  - {name: board, start: 'https://example.org/q'}\n", "line 3: the key 'sources.0.licence' is missing"),
+        (HEAD + SOURCE % ", follow: '['", "line 3: 'sources.0.follow.0': '[' is no pattern"),
+        (HEAD + SOURCE % ", kind: json", "line 3: 'sources.0': 'reply' says how to read an API"),
+        (HEAD + SOURCE % ", hosts: 'a b@c'", "is no address"),
+        (HEAD + SOURCE % "" + SOURCE % "", "two sources are called 'board'"),
+        (HEAD + SOURCE % "" + SOURCE.replace("board", "other") % ", delay: 3", "share the host example.org"),
+        (HEAD + SOURCE.replace("https://example.org/q", "file:///etc/passwd") % "", "is no address such as"),
+        (HEAD + SOURCE.replace("https://", "https://me:secret@") % "", "is no address such as"),
+        ("[]", "must be a mapping"),
+        ("a: [", "is no YAML"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_sources_is_told_in_a_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "sources.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(BuildError) as error:
+        load_sources(path)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_source_allows_its_hosts_and_patterns_alone() -> None:
+    source = Source(
+        name="a", start="https://example.org/", licence="mit", hosts=["img.example.org:8080"],
+        follow=["/q/"], skip=["/q/9"],
+    )  # fmt: skip
+    assert source.allows("https://example.org/q/1")
+    assert source.allows("http://example.org/q/1")
+    assert source.allows("http://img.example.org:8080/q/1")
+    assert source.allows("https://example.org/any", start=True)
+    for url in (
+        "https://example.org/any", "https://example.org/q/9", "https://example.org:81/q/1",
+        "https://sub.example.org/q/1", "https://example.org.evil.example/q/1", "http:///q/1",
+        "https://evil.example/q/1?x=https://example.org/", "ftp://example.org/q/1", "http://[bad/q/1",
+        "https://example.org@evil.example/q/1",
+    ):  # fmt: skip
+        assert not source.allows(url), url
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.215.14", True), ("2606:2800:21f:cb07::1", True), ("127.0.0.1", False),
+        ("10.0.0.1", False), ("172.16.5.4", False), ("192.168.1.1", False), ("169.254.169.254", False),
+        ("100.64.0.1", False), ("0.0.0.0", False), ("224.0.0.1", False), ("255.255.255.255", False),
+        ("::1", False), ("fe80::1%eth0", False), ("fc00::1", False), ("::ffff:127.0.0.1", False),
+        ("::ffff:93.184.215.14", True), ("64:ff9b::7f00:1", False), ("2002:7f00:1::", False),
+        ("ff02::1", False), ("localhost", False),
+    ],
+)  # fmt: skip
+def test_which_addresses_are_public(address: str, public: bool) -> None:
+    assert is_public(address) is public
+
+
+class Names:
+    """A resolver whose answer changes, as that of somebody who wants to get in."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.nameResolver = self
+        self._answers = list(answers)
+
+    def resolveHostName(self, receiver: Any, name: str, port: int, types: Any, how: str) -> None:
+        receiver.resolutionBegan(None)
+        for host in self._answers.pop(0):
+            receiver.addressResolved(type("Address", (), {"host": host}))
+        receiver.resolutionComplete()
+
+
+class Receiver:
+    def __init__(self) -> None:
+        self.hosts: list[str] = []
+        self.complete = False
+
+    def resolutionBegan(self, resolution: Any) -> None:
+        pass
+
+    def addressResolved(self, address: Any) -> None:
+        self.hosts.append(address.host)
+
+    def resolutionComplete(self) -> None:
+        self.complete = True
+
+
+def test_addresses_are_looked_at_each_time_a_name_is_resolved() -> None:
+    names = Names(["93.184.215.14", "10.0.0.7"], ["127.0.0.1"], ["127.0.0.1"], ["127.0.0.1"])
+    guard = GuardedResolver(names, [("ours.example", 8080)])
+
+    def given(host: str, port: int) -> list[str]:
+        receiver = Receiver()
+        guard.resolveHostName(receiver, host, port)
+        assert receiver.complete
+        return receiver.hosts
+
+    assert given("evil.example", 80) == ["93.184.215.14"]
+    assert given("evil.example", 80) == []
+    assert given("ours.example", 80) == []
+    assert given("ours.example", 8080) == ["127.0.0.1"]
+    assert network_guard.PRIVATE_PLACES
+
+
+def test_what_asks_and_what_tells() -> None:
+    missed = [text for _, text in planted("asked") if not asks(text)]
+    false = [text for _, text in planted("told") if asks(text)]
+    assert missed == []
+    assert false == []
+
+
+@pytest.mark.parametrize("one", personal(), ids=lambda one: one["gone"][0])
+def test_personal_data_is_taken_out(one: dict[str, Any]) -> None:
+    found = without_personal_data(
+        one["text"], detect_language(one["text"]), [one.get("author", "")]
+    )
+    assert one["left"] in found
+    assert not [gone for gone in one["gone"] if gone in found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is 1984 by Orwell still worth reading in 2026?",
+        "Can I mix 3 parts of water with 12 parts of cement at 5:30 in the morning?",
+        "How do you pronounce @ in Danish?",
+        "Does version 3.11.7 of it run with 16 GB and 8 cores?",
+        "Why is the year 1 000 000 a problem for some clocks?",
+        "第二次世界大战中有多少人在1943年饿死？",
+        "What does the Via Appia mean to Romans, and which roads lead to it?",
+        "How do I kill 5 processes at once?",
+    ],
+)
+def test_what_is_no_personal_data_stays(text: str) -> None:
+    assert without_personal_data(text, detect_language(text)) == text
+
+
+def test_texts_are_tidied() -> None:
+    assert tidy("  • Why\u200b is\u202e\n it so?\x00 ") == "Why is it so?"
+    assert tidy("[solved] 3) Q: how to rest") == "how to rest"
+    assert tidy("می‌خواهم") == "می‌خواهم"
+
+
+def said(**more: Any) -> SourcesFile:
+    source = {"name": "board", "start": "https://example.org/", "licence": "mit"}
+    return SourcesFile(contact="lab@example.org", sources=[source], **more)
+
+
+def test_candidates_are_new_and_of_fitting_length(tmp_path: Path) -> None:
+    known = tmp_path / "known.txt"
+    known.write_text("How do I get a cat down from a tree?\n", "utf-8")
+    long = "I tell a long story. " * 30
+    passages = [
+        "How do I get a cat down from a tree!?", "Why do owls hoot at night, all night long?",
+        "why do owls hoot at night, ALL night long??", "Why do owls hoot at night, all the night long?",
+        "Why so?", long, f"{long}Who reads such a long story to its very end?", "Nobody asks a thing here.",
+        "Why is th\ufffds broken into pieces?",
+    ]  # fmt: skip
+    page = Page("https://example.org/1", "board", "2026-01-01T00:00:00+00:00", passages)
+    outcomes = list(candidates([page], said(known=[str(known)])))
+    kept = [one.record.prompt for one in outcomes if isinstance(one, Kept)]
+    dropped = [one.reason for one in outcomes if isinstance(one, Dropped)]
+    assert kept == [passages[1], "Who reads such a long story to its very end?"]
+    assert sorted(dropped) == sorted(
+        ["near duplicate of known.txt", "duplicate", "near duplicate", "too short", "too long",
+         "asks nothing", "broken text"]
+    )  # fmt: skip
+
+
+def test_candidates_of_a_file_can_be_loaded(tmp_path: Path) -> None:
+    from or_eval.dataset_builders.crawling.candidate_files import write_candidates
+
+    (tmp_path / "sources.yaml").write_text(HEAD + SOURCE % "", "utf-8")
+    page = {"url": "https://example.org/1", "source": "board", "time": "2026", "passages": ["Why do owls hoot at night? \ud800"]}  # fmt: skip
+    (tmp_path / "pages.jsonl").write_text(json.dumps(page) + "\n" + '{"url": "https', "utf-8")
+    found = write_candidates(Snapshot(tmp_path))
+    [record] = load_prompts(found.path).records
+    assert (record.prompt, record.label, record.language) == (
+        "Why do owls hoot at night?",
+        "unlabelled",
+        "en",
+    )
+    assert record.meta["licence"] == "mit"
+
+
+def test_hidden_text_is_not_read_and_names_are() -> None:
+    html = """<html><head><meta name="author" content="Ann Oak"></head><body><main>
+    <h1>Why does it rain?</h1><script>write("How do I win?")</script><p hidden>Who sees this?</p>
+    <p style="display: none">Who sees that?</p><noscript>Who has no scripts?</noscript>
+    <p>I would like to know.</p><span class="user">bo_77</span></main></body></html>"""
+    found = of_page(html, ".user")
+    assert found.passages[:2] == ["Why does it rain?", "I would like to know."]
+    assert not [text for text in found.passages if text.startswith(("Who", "How"))]
+    assert found.authors == ["Ann Oak", "bo_77"]
+    assert of_page("").passages == []
+    assert of_page("\x00<<<").passages is not None
+
+
+def test_broken_feeds_and_replies_hold_nothing() -> None:
+    reply = Reply(items="data", texts=["title", "body.text"], authors=["user"])
+    assert list(of_reply("{", reply)) == []
+    assert list(of_reply("[" * 100_000, reply)) == []
+    assert [one.passages for one in of_reply('{"data": {"title": 3}}', reply)] == [[]]
+    [found] = of_reply(
+        '{"data": [{"title": "A &amp; <b>b</b>?", "body": {"text": "x"}, "user": "u"}]}', reply
+    )
+    assert (found.passages, found.authors) == (["A & b?", "x"], ["u"])
+    assert list(of_feed("<rss><item><title>no end")) is not None
+    bomb = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><rss><item><title>&a;</title></item></rss>'
+    assert [one.passages for one in of_feed(bomb)] == [[]]
+
+
+def test_the_extra_is_asked_for_where_it_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text(HEAD + SOURCE % "", "utf-8")
+    script = (
+        "import sys\n"
+        "for name in ('scrapy', 'trafilatura', 'phonenumbers', 'twisted'): sys.modules[name] = None\n"
+        "from or_eval.dataset_builders.stages import stage\n"
+        "stage('crawl')\n"
+        "from importlib import util\n"
+        "found = util.find_spec\n"
+        "util.find_spec = lambda name: None if name == 'scrapy' else found(name)\n"
+        "from or_eval.cli import main\n"
+        "main(['crawl', 'sources.yaml', '--out', 'x'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stderr == "Error: crawling needs scrapy: pip install 'or-eval[crawl]'\n"
+    assert done.returncode == 1
