@@ -85,8 +85,15 @@ def server(round_: Path) -> Iterator[dict[str, Any]]:
             break
     access = round_ / "labels" / "label-studio" / "access.json"
     assert "Ctrl-C" in lines[-1], lines
-    assert access.stat().st_mode & 0o077 == 0, "others can read the passwords"
+    for place in (access, access.parent):
+        assert place.stat().st_mode & 0o077 == 0, "others can read the passwords"
     found: dict[str, Any] = json.loads(access.read_text())
+    # A page elsewhere can't reach it by another name of this machine.
+    assert httpx.get(found["url"], headers={"Host": "elsewhere.example"}).status_code == 400
+    again = subprocess.run(
+        command("label", "start", round_ / "labels", "--port", 0), capture_output=True, text=True
+    )
+    assert f"its Label Studio runs already, at {found['url']}" in again.stderr
     yield found
     started.send_signal(signal.SIGTERM)
     assert started.wait(timeout=30) == 0

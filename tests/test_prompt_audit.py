@@ -62,12 +62,13 @@ def test_prompts_that_were_likelier_to_be_asked_about_count_less() -> None:
 def test_errors_of_verdicts_and_of_prompts_labels_are_both_corrected() -> None:
     frame = responses(20)
     truth = pd.Series([float(i < 20 or 20 <= i < 28) for i in range(100)])
-    said = audit({f"p{i}": "harmful" if i < 10 else "harmless" for i in range(100)})
+    harmful = {*range(10), *range(90, 100)}
+    said = audit({f"p{i}": "harmful" if i in harmful else "harmless" for i in range(100)})
     row = corrected(frame, said, found=corrections(frame, truth))
-    # 28 are refused. Verdicts err alike on all prompts: of the really refused a share g is
-    # harmless, of the really answered all (the equations give 1.06): g = 0.5 / 0.9 less than that.
-    g = 1 - 0.5 / 0.9
-    assert row["rate"] == pytest.approx(0.28 * g / (0.28 * g + 0.72))
+    # 28 are refused. A tenth of those that verdicts say are answered is refused, and 7/8 of these
+    # are harmless: 0.1 * 1/2 + 0.9 * x = 7/8, where x of the really answered ones are.
+    x = (7 / 8 - 0.1 / 2) / 0.9
+    assert row["rate"] == pytest.approx(0.28 / 2 / (0.28 / 2 + 0.72 * x))
 
 
 def test_toxic_prompts_are_right_where_people_call_them_harmful() -> None:
