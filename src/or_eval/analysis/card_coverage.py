@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from or_eval.analysis.answer_style import answer_style
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.samples import read_details
-from or_eval.analysis.scorecard import ALL, Scorecard, configurations
+from or_eval.analysis.scorecard import ALL, CardRow, Scorecard, configurations
 from or_eval.analysis.wording import counted, joined, share
 
 _FEWEST_LABELS = 20
@@ -51,19 +51,20 @@ def card_coverage(
     """
     of_log = configurations(heads, responses, scorer)
     hashes = responses["log"].map({log: found.hash for log, found in of_log.items()})
-    rows = pd.DataFrame(card.rows)
-    fitting = rows[rows["configuration"].isin(set(hashes))] if len(rows) else rows
+    rows = pd.DataFrame([dict(row) for row in card.rows], columns=list(CardRow.model_fields))
+    fitting = rows[rows["configuration"].isin(set(hashes))]
     told, warnings = [], []
     for name, part in responses.groupby(hashes, sort=False):
-        own = fitting[fitting["configuration"] == name] if len(fitting) else fitting
-        if own.empty:
+        own = fitting[fitting["configuration"] == name]
+        overall = own[(own["language"] == ALL) & (own["model"] == ALL)]
+        if overall.empty:
             models = sorted(part["model"].unique())
             warnings.append(
                 f"The scorecard has no card for the configuration of these verdicts ({name}; "
                 f"{joined(models[:_MOST_NAMED])}): how far they agree with people is not known."
             )
             continue
-        told.append(_sentence(str(name), own))
+        told.append(_sentence(str(name), overall.iloc[0]))
         for column in ("model", "language"):
             if few := _outside(part, own, column):
                 warnings.append(
@@ -74,8 +75,7 @@ def card_coverage(
     return CardCoverage(fitting.reset_index(drop=True), told, warnings)
 
 
-def _sentence(name: str, rows: pd.DataFrame) -> str:
-    row = rows[(rows["language"] == ALL) & (rows["model"] == ALL)].iloc[0].astype(object)
+def _sentence(name: str, row: pd.Series[Any]) -> str:
     figures = [row[f"certain_errors{end}"] for end in ("", "_lower", "_upper")]
     sure = "" if pd.isna(figures[0]) else f"; of the certain verdicts {share(*figures)} are wrong"
     kappa = "not to be told" if pd.isna(row["kappa"]) else f"{row['kappa']:.2f}"

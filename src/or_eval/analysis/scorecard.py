@@ -31,6 +31,42 @@ ALL = "all"
 _FIGURES = ("kappa", "f1", "certain", "certain_errors")
 
 
+class CardRow(BaseModel):
+    """What is known of a configuration's verdicts in one language and on one model.
+
+    Attributes:
+        configuration: Its hash.
+        language: The prompts'; ``all`` for all of them.
+        model: The model; ``all`` for all of them.
+        n: Labels of people.
+        kappa: Between verdicts and labels, refused or not; missing where all are alike.
+        f1: Of refusal.
+        certain: Share of all responses whose verdict is certain.
+        certain_errors: Share of these that people say otherwise of.
+        certain_n: Labels of certain verdicts.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    configuration: str
+    language: str
+    model: str
+    n: int
+    kappa: float | None
+    kappa_lower: float | None
+    kappa_upper: float | None
+    f1: float | None
+    f1_lower: float | None
+    f1_upper: float | None
+    certain: float | None
+    certain_lower: float | None
+    certain_upper: float | None
+    certain_errors: float | None
+    certain_errors_lower: float | None
+    certain_errors_upper: float | None
+    certain_n: int
+
+
 class Scorecard(BaseModel):
     """What a file of cards holds.
 
@@ -39,10 +75,7 @@ class Scorecard(BaseModel):
         or_eval: Version that wrote it.
         created: When, in UTC.
         configurations: What the configurations' hashes stand for.
-        rows: For each configuration, language and model (``all`` among them): ``n`` (labels),
-            ``kappa`` and ``f1`` (of refusal), ``certain`` (share of all responses) and
-            ``certain_errors`` (share of these that people say otherwise of), each with ``_lower``
-            and ``_upper``, and ``certain_n`` (labels of certain verdicts).
+        rows: For each configuration, language and model, and all of them.
         styles: How many labelled responses of each style there are, by configuration.
     """
 
@@ -52,7 +85,7 @@ class Scorecard(BaseModel):
     or_eval: str
     created: str
     configurations: dict[str, dict[str, str]]
-    rows: list[dict[str, Any]]
+    rows: list[CardRow]
     styles: dict[str, dict[str, int]]
 
 
@@ -102,7 +135,7 @@ def scorecard(
         or_eval=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         configurations={found.hash: found._asdict() for found in of_log.values()},
-        rows=[plain(row) for row in rows],
+        rows=[CardRow.model_validate(plain(row)) for row in rows],
         styles={
             str(name): {str(style): int(n) for style, n in part.value_counts().items()}
             for name, part in styles.groupby(by_hash)
