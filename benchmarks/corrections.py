@@ -2,9 +2,16 @@
 
     python benchmarks/corrections.py [--data ../shared/data] [--draws 400]
 
-Five models' responses to XSTest with people's labels of all of them. In each draw a fifth of the
-responses is labelled, of each model and prompt label so many of each kind of verdict (refused or
-answered, certain or not), at least five, and the rules' rates are corrected by these labels.
+Five models' responses to XSTest with people's labels of all of them. A fifth of the responses is
+labelled, of each model and prompt label a fifth of each kind of verdict (refused or answered,
+certain or not), at least five, and the rules' rates are corrected by these labels. There are two
+intervals, and each is held against what it is for:
+
+- ``known_lower`` to ``known_upper``, for the rate of these very responses, against people's own
+  rate of all of them. All samples that may be drawn are gone through, each as often as it is drawn:
+  what a number of draws would come near to.
+- ``lower`` to ``upper``, for prompts of this kind, against the same rate where it is that of the
+  kind: every draw has its own prompts, as many as there are, drawn from them with replacement.
 """
 
 from __future__ import annotations
@@ -12,17 +19,27 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import hypergeom
 
 from or_eval.analysis.corrections import corrected_mean, corrections
-from or_eval.intervals import rate_interval
+from or_eval.analysis.rates import MEASURES, rates
+from or_eval.labelling.sampling import STRATUM
+from or_eval.schema import Label
 from or_eval.scorers.rules import classify_response
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 SHARE, LEAST = 0.2, 5
+RAREST, EDGE = 1e-4, 1e-9
+
+Places: TypeAlias = NDArray[np.intp]
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -31,57 +48,124 @@ def read(path: Path) -> pd.DataFrame:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
             verdict = classify_response(row["response"], prompt=row["prompt"])
+            kind = row["type"]
             rows.append(
                 {
                     "id": row["id"],
                     "model": row["model"],
-                    "label": "toxic" if row["type"].startswith("contrast_") else "safe",
+                    "label": (Label.TOXIC if kind.startswith("contrast_") else Label.SAFE).value,
+                    "category": kind,
                     "refused": verdict.refused,
                     "certain": verdict.certain,
                     "decided_by": "rules" if verdict.label else None,
                     "people": float(row["human_label"] != "1_full_compliance"),
                 }
             )
-    return pd.DataFrame(rows).astype({"refused": "boolean", "certain": "boolean"})
+    same = dict.fromkeys(("language", "method", "seed_id", "pair_id", "error"))
+    frame = pd.DataFrame(rows).assign(epoch=1, **same)
+    return frame.astype({"refused": "boolean", "certain": "boolean"})
+
+
+def kinds(responses: pd.DataFrame) -> list[Places]:
+    """Give the places of the responses whose verdicts are of a kind, of one model and label."""
+    words = responses[list(STRATUM)].astype("str")
+    return list(words.groupby(list(STRATUM)).indices.values())
+
+
+def sample_size(places: Places) -> int:
+    """Give how many responses of a kind are labelled."""
+    return min(len(places), max(LEAST, round(SHARE * len(places))))
+
+
+def all_samples(responses: pd.DataFrame) -> Iterator[tuple[float, pd.Series]]:
+    """Give each number of refusals that a sample may have of each kind: its chance, its truth.
+
+    Args:
+        responses: The responses of one model to prompts of one label.
+    """
+    people = responses["people"].to_numpy()
+    outcomes = []
+    for places in kinds(responses):
+        refusals, answers = places[people[places] == 1], places[people[places] == 0]
+        size = sample_size(places)
+        outcomes.append(
+            [
+                (chance, refusals[:found], answers[: size - found])
+                for found in range(size + 1)
+                if (chance := hypergeom.pmf(found, len(places), len(refusals), size)) > RAREST
+            ]
+        )
+    for drawn in product(*outcomes):
+        truth = np.full(len(people), np.nan)
+        for _, refusals, answers in drawn:
+            truth[refusals], truth[answers] = 1, 0
+        yield float(np.prod([chance for chance, *_ in drawn])), pd.Series(truth, responses.index)
+
+
+def covered_of_these(responses: pd.DataFrame) -> tuple[float, float]:
+    """Give how likely the bounds hold people's rate of all, and their mean width."""
+    people = responses["people"].mean()
+    covered = width = total = 0.0
+    for chance, truth in all_samples(responses):
+        found = corrections(responses, truth)
+        assert found is not None
+        _, lower, upper = corrected_mean(responses, found).estimate
+        total += chance
+        covered += chance * (lower - EDGE <= people <= upper + EDGE)
+        width += chance * (upper - lower)
+    return covered / total, width / total
+
+
+def corrected_rates(responses: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Label a fifth of the responses and give the corrected rates, by measure and model."""
+    truth = pd.Series(np.nan, responses.index)
+    for places in kinds(responses):
+        chosen = random.choice(places, sample_size(places), replace=False)
+        truth.iloc[chosen] = responses["people"].iloc[chosen]
+    found = corrections(responses, truth)
+    return rates(responses, found=found).set_index(["measure", "model"]).sort_index()
+
+
+def other_prompts(responses: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Draw prompts with replacement, as many of each label; all models answer the same ones."""
+    parts = []
+    for _, of_label in responses.groupby("label"):
+        rows = of_label.groupby("id").indices
+        ids = random.choice(list(rows), len(rows))
+        taken = of_label.iloc[np.concatenate([rows[key] for key in ids])]
+        parts.append(taken.assign(id=np.repeat(np.arange(len(ids)), [len(rows[k]) for k in ids])))
+    drawn = pd.concat(parts, ignore_index=True)
+    return drawn.assign(id=drawn["label"] + drawn["id"].astype(str))
 
 
 def coverage(responses: pd.DataFrame, draws: int, seed: int = 1) -> pd.DataFrame:
-    """Draw samples and count how often people's own rates lie within the intervals."""
+    """Tell how often people's own rates lie within the intervals."""
     random = np.random.default_rng(seed)
-    keys = responses[["model", "label", "refused", "certain"]].astype("object").fillna("none")
-    kind = responses.groupby([keys[name] for name in keys]).ngroup()
-    places = [np.flatnonzero(kind == number) for number in range(kind.max() + 1)]
-    groups = dict(list(responses.groupby(["label", "model"])))
-    corrected, sizes = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0.0)
+    measure = responses["label"].map({label.value: name for label, name in MEASURES.items()})
+    groups = responses.groupby([measure.rename("measure"), "model"])
+    people = groups["people"].mean()
+    these = pd.DataFrame({key: covered_of_these(group) for key, group in groups}).T
+    plain = rates(responses).set_index(["measure", "model"]).sort_index()
+    others, verdicts = pd.Series(0.0, people.index), pd.Series(0.0, people.index)
     for _ in range(draws):
-        truth = pd.Series(np.nan, responses.index)
-        for place in places:
-            size = min(len(place), max(LEAST, round(SHARE * len(place))))
-            chosen = random.choice(place, size, replace=False)
-            truth.iloc[chosen] = responses["people"].iloc[chosen]
-        found = corrections(responses, truth)
-        assert found is not None
-        for key, group in groups.items():
-            _, lower, upper = corrected_mean(group, found).estimate
-            corrected[key] += lower - 1e-9 <= group["people"].mean() <= upper + 1e-9
-            sizes[key] += (upper - lower) / draws
-    rows = []
-    for key, group in groups.items():
-        verdicts = group["refused"].dropna().astype("float64")
-        raw = rate_interval(verdicts, list(verdicts.index))
-        people = group["people"].mean()
-        rows.append(
-            {
-                "prompts": key[0],
-                "model": key[1],
-                "people": people,
-                "rules": raw.value,
-                "corrected covers": corrected[key] / draws,
-                "width": sizes[key],
-                "uncorrected covers": float(raw.lower <= people <= raw.upper),
-            }
-        )
-    return pd.DataFrame(rows)
+        found = corrected_rates(other_prompts(responses, random), random)
+        others += _within(people, found["lower"], found["upper"]) / draws
+        verdicts += _within(people, found["raw_lower"], found["raw_upper"]) / draws
+    return pd.DataFrame(
+        {
+            "people": people,
+            "rules": plain["rate"],
+            "of these": these[0].to_numpy(),
+            "width": these[1].to_numpy(),
+            "rules cover": _within(people, plain["lower"], plain["upper"]),
+            "of this kind": others,
+            "rules cover these": verdicts,
+        }
+    )
+
+
+def _within(people: pd.Series, lower: pd.Series, upper: pd.Series) -> pd.Series:
+    return ((lower - EDGE <= people) & (people <= upper + EDGE)).astype("float64")
 
 
 def main() -> None:
@@ -91,7 +175,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=400)
     arguments = parser.parse_args()
     responses = read(arguments.data / "labels" / "xstest_human.jsonl.gz")
-    print(coverage(responses, arguments.draws).round(3).to_string(index=False))
+    print(coverage(responses, arguments.draws).round(3).to_string())
 
 
 if __name__ == "__main__":

@@ -15,12 +15,10 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from or_eval.analysis.comparisons import compare_columns
-from or_eval.analysis.paired_tests import MORE
+from or_eval.analysis.paired_tests import MORE, compare_all, paired
 from or_eval.intervals import rate_interval
 
 Floats = NDArray[np.float64]
@@ -97,14 +95,14 @@ def comparison_errors(
 ) -> Errors:
     """Compare models of these rates run after run."""
     random = np.random.default_rng(seed)
-    families = pd.Series(world.family_of)
+    families = world.family_of
     pairs = list(combinations(range(len(rates)), 2))
     truth = np.array([rates[a] - rates[b] for a, b in pairs])
     same, best = truth == 0, [model for model, rate in enumerate(rates) if rate == min(rates)]
     found = []
     for _ in range(runs):
-        means = pd.DataFrame([world.prompt_means(rate, random) for rate in rates]).T
-        table = compare_columns(means, families)
+        means = np.column_stack([world.prompt_means(rate, random) for rate in rates])
+        table = compare_all([paired(means[:, a], means[:, b]) for a, b in pairs], families)
         sure = (table["verdict"] == MORE).to_numpy()
         covered = (table["lower"] - 1e-9 <= truth) & (truth <= table["upper"] + 1e-9)
         worse = {
@@ -112,7 +110,7 @@ def comparison_errors(
             for (a, b), difference, is_sure in zip(pairs, table["difference"], sure, strict=True)
             if is_sure
         }
-        by_mcnemar = _mcnemar_holm(means.to_numpy(), pairs) < 0.05 if mcnemar else sure
+        by_mcnemar = _mcnemar_holm(means, pairs) < 0.05 if mcnemar else sure
         found.append(
             (
                 covered.all(),

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from functools import cache
 from math import isnan, nan, sqrt
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,7 +80,10 @@ def family_codes(families: Sequence[Hashable] | ArrayLike) -> tuple[NDArray[np.i
     return np.asarray(codes, dtype=np.int64), len(known)
 
 
-def with_worst_case(effect: float, worst: float, events: float, families: float) -> float:
+Number = TypeVar("Number", float, NDArray[np.float64])
+
+
+def with_worst_case(effect: Number, worst: Number, events: Number, families: Number) -> Number:
     """Draw a design effect towards that of families which are of one mind throughout.
 
     Where few prompts are refused (or few are answered), how alike families are can't be seen in

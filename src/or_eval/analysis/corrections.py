@@ -90,7 +90,9 @@ def corrections(responses: pd.DataFrame, truth: pd.Series[float]) -> Corrections
     comes to for verdicts of two values (PPI++: Angelopoulos, Duchi and Zrnic, 2023), the strata
     being the cells of :class:`Corrections`. Bounds are those of the shares' posterior under
     Kerman's (2011) neutral prior, Beta(1/3, 1/3), for the responses that were not sampled: they
-    hold for small samples without an error, where a normal interval has no width.
+    hold for small samples without an error, where a normal interval has no width. They are for
+    the rate of these very responses, of which few or many were sampled; what other prompts would
+    show is added where a rate is made (:func:`or_eval.analysis.rates.rates`).
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`; where responses of a cell
@@ -158,20 +160,30 @@ def corrected_mean(
     drawn[:, ~found.sampled[at]] = found.share[at][~found.sampled[at]]
     means = np.clip(fixed + drawn @ rest[at], 0, 1)
     value = float(np.clip(round(fixed + float(found.share[at] @ rest[at]), _DIGITS), 0, 1))
-    tail = (1 - level) / 2
-    lower, upper = np.quantile(means, [tail, 1 - tail], method="inverted_cdf")
+    lower, upper = _middle(means, level)
     verdicts = said.notna().to_numpy()
     raw = float(prompt_weights(responses[verdicts]) @ said[verdicts]) if verdicts.any() else value
     wrong = known & verdicts & (said != truth).to_numpy()
     return Corrected(
         value - raw,
-        Estimate(value, min(float(lower), value), max(float(upper), value)),
+        Estimate(value, min(lower, value), max(upper, value)),
         float(means.var()),
         int(known.sum()),
         int((~found.sampled[codes]).sum()),
         int((wrong & (said == 0)).sum()),
         int((wrong & (said == 1)).sum()),
     )
+
+
+def _middle(means: Floats, level: float) -> tuple[float, float]:
+    """Give the bounds of the middle of some draws; of draws that tie half count (as in a mid-p).
+
+    A few hundred responses have few possible rates, and many draws come to the same one.
+    """
+    sizes, counts = np.unique(means.round(_DIGITS), return_counts=True)
+    below = (np.cumsum(counts) - counts / 2) / len(means)
+    tail = (1 - level) / 2
+    return float(sizes[below >= tail].min()), float(sizes[below <= 1 - tail].max())
 
 
 def expected(

@@ -7,8 +7,7 @@ each prompt moves the difference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import sqrt
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -32,11 +31,9 @@ _FLIPS = 2000
 _CELLS_AT_ONCE = 4_000_000
 _SEED = 20250101
 _POWER = 0.8
-_MORE_MOVED = 2 / 3
-"""How many more prompts would differ for each by which a difference is larger than seen: between
-half of them, where many differ both ways, and all, where none does. Without it, the outer bounds
-of rare refusals lie too near (``benchmarks/coverage.py``)."""
-_HALVINGS = 30
+_HALVINGS = 20
+_JUST = 1e-9
+"""The bound nearest to zero of an interval that leaves out zero alone."""
 _ROUNDING = 1e-9
 
 
@@ -51,6 +48,8 @@ class Contrast(NamedTuple):
         least: What the variance of the difference comes to, at a difference of ``d``, at least:
             so many times ``|d| (1 - |d|)``.
         moved: How many prompts differ at all: on so many rests what is known of the families.
+        up: What prompts add to the difference that are higher on its first side.
+        down: What those take away that are higher on the second.
         blur: Variance that a correction of the difference by a sample of the truth adds.
     """
 
@@ -59,6 +58,8 @@ class Contrast(NamedTuple):
     weights: Floats
     least: float
     moved: float
+    up: float
+    down: float
     blur: float = 0.0
 
 
@@ -74,16 +75,18 @@ def paired(one: ArrayLike, other: ArrayLike, strata: ArrayLike | None = None) ->
     gaps = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
     signs = np.ones(len(gaps)) if strata is None else np.asarray(strata, dtype=np.float64)
     parts = [(signs == sign) & ~np.isnan(gaps) for sign in np.unique(signs)]
-    weights, residuals, difference = np.zeros(len(gaps)), np.zeros(len(gaps)), 0.0
+    weights, residuals = np.zeros(len(gaps)), np.zeros(len(gaps))
+    if not all(part.any() for part in parts):
+        return _nothing(len(gaps))
+    up = down = 0.0
     for part in parts:
-        if not part.any():
-            return Contrast(np.nan, residuals, weights, 0.0, 0.0)
         weights[part] = 1 / len(parts) / part.sum()
         toward = signs[part] * gaps[part]
-        difference += float(toward.mean()) / len(parts)
         residuals[part] = weights[part] * (toward - toward.mean())
-    least = float((weights**2).sum())
-    return Contrast(difference, residuals, weights, least, float(np.nansum(np.abs(gaps))))
+        up += float(toward.clip(min=0).mean()) / len(parts)
+        down -= float(toward.clip(max=0).mean()) / len(parts)
+    least, moved = float((weights**2).sum()), float(np.nansum(np.abs(gaps)))
+    return Contrast(up - down, residuals, weights, least, moved, up, down)
 
 
 def between(values: ArrayLike, first: ArrayLike, second: ArrayLike) -> Contrast:
@@ -101,14 +104,19 @@ def between(values: ArrayLike, first: ArrayLike, second: ArrayLike) -> Contrast:
         part = np.asarray(side, dtype=bool) & ~np.isnan(known)
         size = int(part.sum())
         if size == 0:
-            return Contrast(np.nan, residuals, weights, 0.0, 0.0)
+            return _nothing(len(known))
         mean = float(known[part].mean())
         weights[part] = 1 / (2 * size)
         residuals[part] = sign * (known[part] - mean) / size
         means.append(mean)
         sizes.append(size)
         moved += size * min(mean, 1 - mean)
-    return Contrast(means[0] - means[1], residuals, weights, 1 / max(sizes), moved)
+    up, down = min(means[0], 1 - means[1]), min(means[1], 1 - means[0])
+    return Contrast(up - down, residuals, weights, 1 / max(sizes), moved, up, down)
+
+
+def _nothing(size: int) -> Contrast:
+    return Contrast(np.nan, np.zeros(size), np.zeros(size), 0.0, 0.0, 0.0, 0.0)
 
 
 def compare_all(
@@ -117,7 +125,8 @@ def compare_all(
     """Test contrasts together, and give each a p-value and an interval from the same procedure.
 
     The families' signs are flipped (Canay, Romano and Shaikh, 2017), all contrasts at once, and
-    each contrast is held against the largest of them all (Westfall and Young, 1993): the
+    each contrast is held against the largest of itself and of all that are smaller, from the
+    largest on until one is not beyond chance (Westfall and Young, 1993; Romano and Wolf, 2005): the
     probability that any equal pair is called different is held at about 5 %, however many pairs
     there are and however alike the prompts of a family (``benchmarks/coverage.py``). A contrast
     is divided by a standard error that takes its families for of one mind as far as they are seen
@@ -128,10 +137,11 @@ def compare_all(
     Of flips that come to exactly the observed difference half count (the mid-p: Lancaster, 1961;
     Hwang and Yang, 2001): ten families have few flips, and many that tie.
 
-    The interval holds every difference that the same test would not reject, with a standard
-    error at that difference: were it larger than the one seen, more prompts would differ
-    (Tango, 1998). So it excludes zero where p is under 0.05, and has a width where no prompt
-    differs.
+    The interval holds every difference that is not beyond what the largest of all contrasts comes
+    to by chance, with a standard error at that difference: were it larger than the one seen, more
+    prompts would differ (Tango, 1998), so that it has a width where no prompt differs. It leaves
+    out zero where p is under 0.05, and nothing but zero on its side where it takes the test's steps
+    to tell so.
 
     Args:
         contrasts: What to compare.
@@ -145,126 +155,172 @@ def compare_all(
         prompts would show four times in five) and ``families``.
     """
     codes, count = family_codes(families)
-    scales = [_Scale.of(contrast, codes, count) for contrast in contrasts]
-    informed = [scale for scale in scales if scale.families >= FEWEST_FAMILIES]
-    pool = _pooled(informed)
-    largest = _largest_flips(informed, pool)
-    critical = max(_critical(largest, level), normal_quantile(level))
-    rows = [_row(scale, pool, largest, critical) for scale in scales]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    known = np.array([len(np.unique(codes[one.weights > 0])) for one in contrasts], dtype=np.int64)
+    told = known >= FEWEST_FAMILIES
+    table: dict[str, NDArray[Any]] = {name: np.full(len(known), np.nan) for name in COLUMNS}
+    table["difference"] = np.array([one.difference for one in contrasts])
+    table |= {"verdict": np.full(len(known), UNKNOWN, dtype=object), "families": known}
+    if told.any():
+        informed = [one for one, is_told in zip(contrasts, told, strict=True) if is_told]
+        for name, values in _Scales.of(informed, codes, count).tested(level).items():
+            table[name][told] = values
+    return pd.DataFrame(table)
 
 
-class _Scale(NamedTuple):
-    """A contrast added up over prompts and families, so that its variance is cheap to tell.
+class _Scales(NamedTuple):
+    """Contrasts added up over prompts and families, so that their variances are cheap to tell.
 
-    ``of_prompts`` and ``of_families`` are sums of ``(residual + shift * weight)^2``, as the
-    coefficients of a quadratic in the shift.
+    ``of_prompts`` and ``of_families`` are the sums of ``(residual + shift * weight)^2`` of each
+    contrast, as the coefficients of a quadratic in the shift.
     """
 
-    contrast: Contrast
-    families: int
-    effective: float
+    difference: Floats
+    least: Floats
+    moved: Floats
+    up: Floats
+    down: Floats
+    blur: Floats
     by_family: Floats
-    of_prompts: tuple[float, float, float]
-    of_families: tuple[float, float, float]
+    of_prompts: tuple[Floats, Floats, Floats]
+    of_families: tuple[Floats, Floats, Floats]
+    effective: Floats
+    pool: float
 
     @classmethod
-    def of(cls, contrast: Contrast, codes: NDArray[np.int64], count: int) -> _Scale:
-        weights, residuals = contrast.weights, contrast.residuals
-        weight_by_family = np.bincount(codes, weights, count)
-        residual_by_family = np.bincount(codes, residuals, count)
-        of_families = _quadratic(residual_by_family, weight_by_family)
+    def of(cls, contrasts: Sequence[Contrast], codes: NDArray[np.int64], count: int) -> _Scales:
+        """Add contrasts up by the numbers of the prompts' families."""
+        difference, least, moved, up, down, blur = np.array(
+            [(c.difference, c.least, c.moved, c.up, c.down, c.blur) for c in contrasts]
+        ).T
+        weights = np.array([np.bincount(codes, one.weights, count) for one in contrasts])
+        residuals = np.array([np.bincount(codes, one.residuals, count) for one in contrasts])
+        prompts = [_quadratic(one.residuals, one.weights) for one in contrasts]
+        first, second, third = np.array(prompts).T
+        of_families = _quadratic(residuals, weights)
+        effective = 1 / of_families[2]
+        apart = float((of_families[0] * effective / (effective - 1)).sum())
         return cls(
-            contrast,
-            int((weight_by_family > 0).sum()),
-            1 / of_families[2] if of_families[2] else 0.0,
-            residual_by_family + np.nan_to_num(contrast.difference) * weight_by_family,
-            _quadratic(residuals, weights),
+            *(difference, least, moved, up, down, blur),
+            residuals + difference[:, None] * weights,
+            (first, second, third),
             of_families,
+            effective,
+            apart / float(first.sum()) if first.any() else 1.0,
         )
 
-    def error(self, at: float, pool: float) -> float:
-        """Give the standard error if the true difference were ``at``."""
-        shift = self.contrast.difference - at
+    def error(self, at: Floats | float) -> Floats:
+        """Give the standard errors if the true differences were ``at``."""
+        shift = self.difference - at
         prompts, families = _value(self.of_prompts, shift), _value(self.of_families, shift)
-        own = families / prompts if prompts > 0 else pool
-        effect = (self.effective * own + _POOLED_FAMILIES * pool) / (
+        own = np.divide(families, prompts, np.full_like(prompts, self.pool), where=prompts > 0)
+        effect = (self.effective * own + _POOLED_FAMILIES * self.pool) / (
             self.effective + _POOLED_FAMILIES
         )
         worst = self.of_families[2] / self.of_prompts[2]
-        effect = with_worst_case(effect, worst, self.contrast.moved, self.effective)
-        further, least = abs(at) - abs(self.contrast.difference), self.contrast.least
-        if further > 0:
-            at_zero = _value(self.of_prompts, self.contrast.difference)
-            prompts = max(prompts, at_zero + least * (_MORE_MOVED * further - at * at))
-        prompts = max(prompts, least * abs(at) * (1 - abs(at)))
-        return sqrt(prompts * effect + self.contrast.blur)
+        effect = with_worst_case(effect, worst, self.moved, self.effective)
+        more = self._apart(at) - self.up - self.down
+        at_zero = _value(self.of_prompts, self.difference)
+        larger = at_zero + self.least * (more - at * at)
+        prompts = np.maximum(prompts, np.where(more > 0, larger, 0))
+        prompts = np.maximum(prompts, self.least * np.abs(at) * (1 - np.abs(at)))
+        error: Floats = np.sqrt(prompts * effect + self.blur)
+        return error
 
-    def edge(self, end: float, critical: float, pool: float) -> float:
-        """Give the difference nearest to ``end``, -1 or 1, that the test doesn't reject."""
-        inside, outside = self.contrast.difference, end
-        if abs(outside - inside) <= critical * self.error(outside, pool):
-            return end
+    def _apart(self, at: Floats | float) -> Floats:
+        """Give the share of prompts that differ, most likely, if the true differences were ``at``.
+
+        Tango's (1998) estimate: the root of a quadratic for those that are higher on the second.
+        """
+        linear = (2 - self.up + self.down) * at - self.up - self.down
+        square = linear**2 + 8 * self.down * at * (1 - at)
+        down = (np.sqrt(np.maximum(square, 0)) - linear) / 4
+        apart: Floats = 2 * down + at
+        return apart
+
+    def edges(self, end: float, critical: float) -> Floats:
+        """Give the differences nearest to ``end``, -1 or 1, that the test doesn't reject."""
+
+        def kept(at: Floats) -> NDArray[np.bool_]:
+            inside: NDArray[np.bool_] = np.abs(at - self.difference) <= critical * self.error(at)
+            return inside
+
+        inside, outside = self.difference, np.full_like(self.difference, end)
+        inside = np.where(kept(outside), outside, inside)
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
-            if abs(middle - self.contrast.difference) <= critical * self.error(middle, pool):
-                inside = middle
-            else:
-                outside = middle
+            stays = kept(middle)
+            inside, outside = np.where(stays, middle, inside), np.where(stays, outside, middle)
         return inside
 
+    def tested(self, level: float) -> dict[str, Any]:
+        """Give the columns that tell what the test says."""
+        error = self.error(0.0)
+        size = np.divide(np.abs(self.difference), error, np.zeros_like(error), where=error > 0)
+        p, critical = self._flipped(size, level)
+        sure = p < 1 - level
+        lower, upper = (self.edges(end, max(critical, normal_quantile(level))) for end in (-1, 1))
+        first, second = sure & (self.difference > 0), sure & (self.difference < 0)
+        return {
+            "lower": np.where(first, np.maximum(lower, _JUST), np.minimum(lower, 0)),
+            "upper": np.where(second, np.minimum(upper, -_JUST), np.maximum(upper, 0)),
+            "p": np.where(size > 0, p, 1.0),
+            "verdict": np.where(sure, MORE, CHANCE),
+            "detectable": (critical + NormalDist().inv_cdf(_POWER)) * self.error(self.difference),
+        }
 
-def _quadratic(residuals: NDArray[Any], weights: NDArray[Any]) -> tuple[float, float, float]:
-    return (
-        float(residuals @ residuals),
-        2 * float(residuals @ weights),
-        float(weights @ weights),
-    )
+    def _flipped(self, size: Floats, level: float) -> tuple[Floats, float]:
+        """Flip the families' signs, and hold each contrast against what flips make of them.
+
+        Args:
+            size: Each contrast in standard errors.
+            level: Simultaneous confidence level.
+
+        Returns:
+            Each contrast's p-value, corrected for their number step by step, and the size that the
+            largest of all doesn't come to by chance.
+        """
+        error = np.sqrt(np.maximum(self.error(0.0) ** 2 - self.blur, 0))
+        standard = np.divide(
+            *(self.by_family, error[:, None], np.zeros_like(self.by_family)),
+            where=error[:, None] > 0,
+        )
+        order = np.argsort(size)
+        standard, size = standard[order][:, (standard != 0).any(axis=0)].T, size[order]
+        reached, largest, flips = np.zeros(len(size)), [], 0
+        for signs in _signs(len(standard)):
+            # The largest of a contrast and of all that are smaller (Romano and Wolf, 2005).
+            top = np.maximum.accumulate(np.abs(signs @ standard), axis=1)
+            as_large = np.abs(top - size) <= _ROUNDING
+            reached += ((top > size) & ~as_large).sum(axis=0) + as_large.sum(axis=0) / 2
+            largest.append(top[:, -1])
+            flips += len(signs)
+        p = np.empty_like(size)
+        p[order] = np.maximum.accumulate((reached / flips)[::-1])[::-1]
+        return p, _critical(np.concatenate(largest), level)
 
 
-def _value(quadratic: tuple[float, float, float], shift: float) -> float:
-    return max(quadratic[0] + shift * (quadratic[1] + shift * quadratic[2]), 0.0)
-
-
-def _pooled(scales: Sequence[_Scale]) -> float:
-    """Give the design effect over all contrasts; 1 where no prompt moves any."""
-    prompts = sum(scale.of_prompts[0] for scale in scales)
-    families = sum(
-        scale.of_families[0] * scale.effective / (scale.effective - 1) for scale in scales
-    )
-    return families / prompts if prompts > 0 else 1.0
-
-
-def _largest_flips(scales: Sequence[_Scale], pool: float) -> Floats:
-    """Flip the families' signs; give the largest contrast in standard errors of each flip."""
-    errors = [sqrt(scale.error(0.0, pool) ** 2 - scale.contrast.blur) for scale in scales]
-    columns = [s.by_family / error for s, error in zip(scales, errors, strict=True) if error > 0]
-    standard = np.column_stack(columns) if columns else np.zeros((0, 0))
-    standard = standard[(standard != 0).any(axis=1)]
-    moving = len(standard)
-    if moving == 0:
-        return np.zeros(1)
-    if moving <= _EXACT_FAMILIES:
-        signs = (np.arange(2 ** (moving - 1))[:, None] >> np.arange(moving)) & 1
-        return _largest(2.0 * signs - 1, standard)
+def _signs(families: int) -> Iterator[NDArray[Any]]:
+    """Give signs of the families: all up to a turn of all where these are few, or random ones."""
+    if families <= _EXACT_FAMILIES:
+        half = np.arange(2 ** max(families - 1, 0))
+        yield 2.0 * ((half[:, None] >> np.arange(families)) & 1) - 1
+        return
+    yield np.ones((1, families))  # the signs as they were are one of the flips
     random = np.random.default_rng(_SEED)
-    step = max(1, _CELLS_AT_ONCE // moving)
-    drawn = [
-        _largest(2.0 * random.integers(0, 2, (min(step, _FLIPS - start), moving)) - 1, standard)
-        for start in range(0, _FLIPS, step)
-    ]
-    return np.concatenate([[np.inf], *drawn])  # the signs as they were are one of the flips
+    step = max(1, _CELLS_AT_ONCE // families)
+    for start in range(0, _FLIPS, step):
+        yield 2.0 * random.integers(0, 2, (min(step, _FLIPS - start), families), np.int8) - 1
 
 
-def _largest(signs: NDArray[Any], standard: Floats) -> Floats:
-    largest: Floats = np.abs(signs @ standard).max(axis=1)
-    return largest
+def _quadratic(residuals: Floats, weights: Floats) -> tuple[Any, Any, Any]:
+    products = (residuals * residuals, 2 * residuals * weights, weights * weights)
+    first, second, third = (product.sum(axis=-1) for product in products)
+    return first, second, third
 
 
-def _mid_p(largest: Floats, size: float) -> float:
-    """Give the share of flips that are larger, and half of those that are as large."""
-    larger, as_large = largest > size + _ROUNDING, np.abs(largest - size) <= _ROUNDING
-    return float(larger.mean() + as_large.mean() / 2)
+def _value(quadratic: tuple[Floats, Floats, Floats], shift: Floats) -> Floats:
+    value: Floats = np.maximum(quadratic[0] + shift * (quadratic[1] + shift * quadratic[2]), 0)
+    return value
 
 
 def _critical(largest: Floats, level: float) -> float:
@@ -272,23 +328,3 @@ def _critical(largest: Floats, level: float) -> float:
     sizes, counts = np.unique(largest.round(9), return_counts=True)
     mid_p = 1 - (np.cumsum(counts) - counts / 2) / len(largest)
     return float(sizes[mid_p >= 1 - level].max(initial=0.0))
-
-
-def _row(scale: _Scale, pool: float, largest: Floats, critical: float) -> dict[str, object]:
-    difference = scale.contrast.difference
-    row: dict[str, object] = {"difference": difference, "families": scale.families}
-    if scale.families < FEWEST_FAMILIES:
-        nothing = dict.fromkeys(("lower", "upper", "p", "detectable"), np.nan)
-        return {**row, **nothing, "verdict": UNKNOWN}
-    error = scale.error(0.0, pool)
-    size = abs(difference) / error if error > 0 else 0.0
-    sure = size > critical + _ROUNDING
-    lower, upper = (scale.edge(end, critical, pool) for end in (-1.0, 1.0))
-    return {
-        **row,
-        "lower": lower if sure else min(lower, 0.0),
-        "upper": upper if sure else max(upper, 0.0),
-        "p": max(_mid_p(largest, size), 2 * NormalDist().cdf(-size)),
-        "verdict": MORE if sure else CHANCE,
-        "detectable": (critical + NormalDist().inv_cdf(_POWER)) * scale.error(difference, pool),
-    }
