@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
-from inspect_ai.log import EvalSampleSummary
 
 from or_eval.analysis.conflicts import OnConflict, conflict_error
-from or_eval.analysis.samples import cut_start, is_cut, prompt_text, read_samples
+from or_eval.analysis.samples import Summary, cut_start, is_cut, prompt_text, read_samples
 from or_eval.schema import prompt_id
 
 _LISTED = 5
@@ -32,7 +31,7 @@ class PromptTexts:
     others: dict[str, dict[str, str]] = field(default_factory=dict)
     _hashed: set[str] = field(default_factory=set)
 
-    def add_log(self, log: str, summaries: Sequence[EvalSampleSummary]) -> None:
+    def add_log(self, log: str, summaries: Sequence[Summary]) -> None:
         """Take in the prompts of one log."""
         cut: dict[str, int] = {}
         for summary in summaries:

@@ -7,7 +7,6 @@ from math import isnan
 from typing import Any, NamedTuple
 
 import pandas as pd
-from inspect_ai.log import EvalSampleSummary, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
 from or_eval.analysis.benchmarks import name_benchmarks
@@ -16,7 +15,7 @@ from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
-from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
+from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_samples, read_summaries
 from or_eval.analysis.selection import selection_notes
 from or_eval.schema import Label, ResponseClass
 
@@ -92,7 +91,7 @@ def read_logs(
     scores: dict[str, set[str]] = {}
     meta: dict[str, Any] = {}
     for head in tracked(heads, "Reading logs"):
-        summaries = read_eval_log_sample_summaries(head.location)
+        summaries = read_summaries(head.location)
         texts.add_log(head.location, summaries)
         scores[head.location] = {name for summary in summaries for name in summary.scores or {}}
         for summary in summaries:
@@ -131,7 +130,7 @@ def _of_models(heads: list[LogHead], models: Sequence[str] | None) -> list[LogHe
     return [head for head in heads if head.model in models or head.bare_model in models]
 
 
-def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, Any]:
+def _row(head: LogHead, summary: Summary, scorer: str) -> dict[str, Any]:
     data = summary.metadata
     score = (summary.scores or {}).get(scorer)
     error = _error(summary, score)
@@ -158,7 +157,7 @@ def _row(head: LogHead, summary: EvalSampleSummary, scorer: str) -> dict[str, An
     return row
 
 
-def _error(summary: EvalSampleSummary, score: Score | None) -> str | None:
+def _error(summary: Summary, score: Score | None) -> str | None:
     """Give the first line of a sample's error; a block that came as one is none.
 
     Such a block was scored as the refusal it is.

@@ -1,16 +1,22 @@
-"""Full samples, for the few whose summary isn't enough: long prompts, responses, evidence.
+"""What logs hold of samples: of all of them a summary, and whole ones for the texts.
 
-A sample's summary, which everything else here is read from, has its input cut at 5,120
-characters, its metadata values at 1,024, and holds no response.
+A sample's summary has its input cut at 5,120 characters, its metadata values at 1,024, and holds
+no response. Both are read straight from the archive that a log is, by pydantic and without what
+isn't used here: Inspect's own objects of all that stands in a sample take several times as long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
-from inspect_ai.log import EvalSample, read_eval_log_samples_by_id
-from inspect_ai.model import ChatMessage
+from inspect_ai.log import read_eval_log_sample_summaries, read_eval_log_samples_by_id
+from inspect_ai.model import ChatMessage, ModelOutput
+from inspect_ai.scorer import Score
+from pydantic import BaseModel, TypeAdapter
+
+from or_eval.inspect_private import file as open_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +26,34 @@ CUT_VALUE = "Key removed from summary (> 1k)"
 
 _SUMMARY_INPUT = 5120
 _CUT_MARK = "...\n(content truncated)"
-_AT_ONCE = 200
+_SUMMARIES = "summaries.json"
 _UNUSED = {"messages", "events", "events_data", "store", "attachments", "error_retries"}
+
+
+class Summary(BaseModel):
+    """What is used of a sample's summary."""
+
+    id: int | str
+    epoch: int
+    input: str | list[ChatMessage]
+    target: str | list[str]
+    metadata: dict[str, Any] = {}
+    scores: dict[str, Score] | None = None
+    error: str | None = None
+
+
+class Sample(BaseModel):
+    """What is used of a sample."""
+
+    id: int | str
+    epoch: int
+    input: str | list[ChatMessage]
+    output: ModelOutput
+    metadata: dict[str, Any] = {}
+    scores: dict[str, Score] | None = None
+
+
+_LIST = TypeAdapter(list[Summary])
 
 
 def prompt_text(content: str | list[ChatMessage]) -> str:
@@ -48,36 +80,58 @@ def agreed_meta(one: Any, other: Any) -> Any:
     return {key: value for key, value in one.items() if key in other and other[key] == value}
 
 
-def read_samples(log: str, keys: Sequence[tuple[str, int]]) -> Iterator[EvalSample]:
-    """Read samples of one log by (sample id, epoch), a batch at a time, without their events."""
-    for start in range(0, len(keys), _AT_ONCE):
-        yield from read_eval_log_samples_by_id(
-            log, keys[start : start + _AT_ONCE], exclude_fields=_UNUSED
-        )
+def read_summaries(log: str) -> list[Summary]:
+    """Read the summaries of a log's samples."""
+    if log.endswith(".eval"):
+        with open_file(log, "rb") as raw, ZipFile(raw) as archive:
+            if _SUMMARIES in archive.namelist():  # else the log is still being written
+                found = _LIST.validate_json(archive.read(_SUMMARIES))
+                return list({(one.id, one.epoch): one for one in found}.values())
+    return _LIST.validate_python(read_eval_log_sample_summaries(log), from_attributes=True)
 
 
-def read_details(responses: pd.DataFrame, scorer: str = "refusal") -> pd.DataFrame:
-    """Read what summaries leave out, for rows of a responses frame.
+def read_samples(log: str, keys: Sequence[tuple[str, int]]) -> Iterator[Sample]:
+    """Read samples of one log by (sample id, epoch), one after the other."""
+    if not log.endswith(".eval"):
+        for sample in read_eval_log_samples_by_id(log, keys, exclude_fields=_UNUSED):
+            yield Sample.model_validate(sample, from_attributes=True)
+        return
+    with open_file(log, "rb") as raw, ZipFile(raw) as archive:
+        for sample_id, epoch in keys:
+            stored = archive.read(f"samples/{sample_id}_epoch_{epoch}.json")
+            yield Sample.model_validate_json(stored)
+
+
+def details_of(
+    responses: pd.DataFrame, scorer: str = "refusal"
+) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+    """Read what summaries leave out, for rows of a responses frame, log by log.
 
     Args:
         responses: Rows with ``log``, ``sample_id`` and ``epoch``.
         scorer: Name of the score to give the explanation and stages of.
 
-    Returns:
-        A frame with the index of the rows: ``prompt`` and ``response`` in full,
+    Yields:
+        Each row's place in the index, and its details: ``prompt`` and ``response`` in full,
         ``explanation`` of the score, and ``stages`` (what each scoring stage found; a dict).
     """
-    import pandas as pd
-
-    parts = [pd.DataFrame(columns=["prompt", "response", "explanation", "stages"], dtype=object)]
     for log, rows in responses.groupby("log", sort=False):
         keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
-        records = [_details(sample, scorer) for sample in read_samples(str(log), keys)]
-        parts.append(pd.DataFrame(records, index=rows.index, dtype=object))
-    return pd.concat(parts).reindex(responses.index)
+        for place, sample in zip(rows.index, read_samples(str(log), keys), strict=True):
+            yield place, _details(sample, scorer)
 
 
-def _details(sample: EvalSample, scorer: str) -> dict[str, object]:
+def read_details(responses: pd.DataFrame, scorer: str = "refusal") -> pd.DataFrame:
+    """Give these details as a frame with the index of the rows (:func:`details_of`)."""
+    import pandas as pd
+
+    found = dict(details_of(responses, scorer))
+    columns = ["prompt", "response", "explanation", "stages"]
+    records = [found[place] for place in responses.index]
+    return pd.DataFrame(records, index=responses.index, columns=columns, dtype=object)
+
+
+def _details(sample: Sample, scorer: str) -> dict[str, object]:
     score = (sample.scores or {}).get(scorer)
     return {
         "prompt": prompt_text(sample.input),

@@ -10,7 +10,7 @@ import pandas as pd
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.report.contents import Browser, Pick
 from or_eval.analysis.report.viewer_links import sample_link
-from or_eval.analysis.samples import read_details
+from or_eval.analysis.samples import details_of
 from or_eval.analysis.tables import plain, records
 from or_eval.analysis.wording import counted
 from or_eval.hostile_text import marked_parts, script_json, shortened, visible
@@ -25,7 +25,6 @@ _BYTES = 12_000_000
 _EXPLANATION_LIMIT = 500
 _PICK_LIMIT = 160
 _PICKS = 5
-_AT_ONCE = 200
 _FIELDS = ("label", "category", "language", "source", "method")
 
 
@@ -158,12 +157,11 @@ def _chosen(responses: pd.DataFrame, flags: pd.DataFrame) -> list[str]:
 
 
 def _read(rows: pd.DataFrame, scorer: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Read the details of rows a few at a time: whole responses may be large."""
-    ordered = rows.sort_values(["model", "epoch", "log", "sample_id"], kind="stable")
-    for start in tracked(range(0, len(ordered), _AT_ONCE), "Reading responses"):
-        part = ordered.iloc[start : start + _AT_ONCE]
-        details = read_details(part, scorer)
-        yield from zip(part.to_dict("records"), details.to_dict("records"), strict=True)
+    """Read the details of rows one after the other: whole responses may be large."""
+    ordered = rows.sort_values(["model", "log", "epoch", "sample_id"], kind="stable")
+    told = tracked(ordered.to_dict("records"), "Reading responses")
+    for row, (_, details) in zip(told, details_of(ordered, scorer), strict=True):
+        yield {str(name): value for name, value in row.items()}, details
 
 
 def _prompt(key: str, prompts: pd.DataFrame, answers: list[dict[str, Any]]) -> dict[str, Any]:
