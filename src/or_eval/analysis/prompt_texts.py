@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -30,21 +29,24 @@ class PromptTexts:
     texts: dict[str, str] = field(default_factory=dict)
     others: dict[str, dict[str, str]] = field(default_factory=dict)
     _hashed: set[str] = field(default_factory=set)
+    _cut: dict[str, int] = field(default_factory=dict)
 
-    def add_log(self, log: str, summaries: Sequence[Summary]) -> None:
-        """Take in the prompts of one log."""
-        cut: dict[str, int] = {}
-        for summary in summaries:
-            sample_id, text = str(summary.id), prompt_text(summary.input)
-            if not is_cut(text):
-                self._add(sample_id, text, log)
-            elif sample_id not in cut and not self._known(sample_id, text):
-                cut[sample_id] = summary.epoch
-        for sample in read_samples(log, list(cut.items())):
+    def add(self, log: str, summary: Summary) -> None:
+        """Take in the prompt of one sample; one that is cut waits for :meth:`complete`."""
+        sample_id, text = str(summary.id), prompt_text(summary.input)
+        if not is_cut(text):
+            self._add(sample_id, text, log)
+        elif sample_id not in self._cut and not self._known(sample_id, text):
+            self._cut[sample_id] = summary.epoch
+
+    def complete(self, log: str) -> None:
+        """Read the prompts of a log that its summaries cut."""
+        for sample in read_samples(log, list(self._cut.items())):
             sample_id, text = str(sample.id), prompt_text(sample.input)
             self._add(sample_id, text, log)
             if prompt_id(text) == sample_id:
                 self._hashed.add(sample_id)
+        self._cut.clear()
 
     def text_in(self, log: str, sample_id: str) -> str:
         """Give the text that an id stands for in one log."""

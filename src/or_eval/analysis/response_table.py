@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from or_eval.analysis.families import response_families
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.responses import RECORD, VERDICT, Logs

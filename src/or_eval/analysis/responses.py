@@ -91,16 +91,18 @@ def read_logs(
     scores: dict[str, set[str]] = {}
     meta: dict[str, Any] = {}
     for head in tracked(heads, "Reading logs"):
-        summaries = read_summaries(head.location)
-        texts.add_log(head.location, summaries)
-        scores[head.location] = {name for summary in summaries for name in summary.scores or {}}
-        for summary in summaries:
+        rows: dict[tuple[str, int], dict[str, Any]] = {}
+        scores[head.location] = set()
+        for summary in read_summaries(head.location):
+            texts.add(head.location, summary)
+            scores[head.location].update(summary.scores or {})
             key, said = str(summary.id), summary.metadata.get("meta")
             if isinstance(said, dict) or said == CUT_VALUE:
                 meta[key] = agreed_meta(meta[key], said) if key in meta else said
-        frame = _frame([_row(head, summary, scorer) for summary in summaries])
+            rows[key, summary.epoch] = _row(head, summary, scorer)  # of two, the later one
+        texts.complete(head.location)
+        frame = _frame(list(rows.values()))
         frames.append(_with_audits(frame, head.location, scorer) if audits else frame)
-        del summaries  # so that never two logs' summaries are in memory at once
     responses = pd.concat(frames, ignore_index=True)
     notes = [*notes, *_check_scores(responses, scores, scorer)]
     responses, more = settle_texts(responses, texts, on_conflict)
