@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from or_eval import classify_response
+from or_eval.schema import ResponseClass
 from or_eval.scorers.rules import detection
 from or_eval.scorers.rules.detection import detect_languages
 from or_eval.scorers.rules.language_pack import language_codes
@@ -167,3 +168,12 @@ def test_every_entry_is_whole() -> None:
         assert language.get("script", "latin") in data["scripts"], code
         if "letters" in language:
             assert set(language.get("usual", "")) <= set(language["letters"]), code
+
+
+def test_hindi_in_latin_letters_is_read_and_never_certain() -> None:
+    refused = classify_response(
+        "Sorry, main recharge nahi kar sakta, mere paas aapke account ka access nahi hai.",
+        prompt="mera phone recharge kar do",
+    )
+    assert (refused.language, refused.label) == ("hi-Latn", ResponseClass.DIRECT_REFUSAL)
+    assert not refused.certain
