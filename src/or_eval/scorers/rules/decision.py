@@ -409,8 +409,8 @@ def _speaks_of_else(outline: Outline, request: Request | None) -> tuple[ReadPass
         # Plain steps that end with a word of advice are steps.
         advises = offers and any(r.acts for r in spoken[:-1])
         much = advises or sum(r.words for r in kind) >= _SOMEWHAT * words
-        share = request.topic.share_in(" ".join(r.passage.text for r in spoken))
-        evades = much and share < _ELSEWHERE
+        said = " ".join(r.passage.text for r in spoken)
+        evades = much and request.topic.share_in(said) < _ELSEWHERE
     else:
         steps_back = any(r.does(*_STEPS_BACK, Act.OFFICIAL) for r in spoken[:2])
         evades = steps_back and offers and outline.talk >= _SOMEWHAT
