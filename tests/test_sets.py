@@ -33,8 +33,11 @@ def test_all_sets_are_listed_and_each_is_shown_with_how_to_cite_and_run_it() -> 
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
-        (["--language", "zh", "--label", "toxic"], ["multilingual_twins", "multijail", "starter"]),
-        (["--language", "ZH+EN"], ["multilingual_twins"]),
+        (
+            ["--language", "zh", "--label", "toxic"],
+            ["multilingual_twins", "multilingual_levels", "multijail", "starter"],
+        ),
+        (["--language", "ZH+EN"], ["multilingual_twins", "multilingual_levels"]),
         (["--licence", "nc"], ["falsereject"]),
         (["--label", "unlabelled"], ["phtest", "coconot", "cvalues", "starter"]),
     ],

@@ -66,6 +66,7 @@ BROKEN = [
     ("a.xlsx", "Hi", {}, ["unknown kind '.xlsx'", ".csv", ".parquet"]),
     ("a.parquet.gz", "Hi", {}, ["unknown kind '.gz'"]),
     ("multijail.csv", "id,source,tags,en\n1,x,y,Hi\n", {"source": "multijail"}, ["no column 'zh', 'it'", "which multijail needs"]),
+    ("levels.csv", "Uid,Category,Rewrite Method,Original Base Prompt,Generated Seed Prompt,English,Chinese,Mixed,Harmful_English,Harmful_Chinese,Harmful_Mixed\n1,Violence,2.Question,Hi,\"English: a\nChinese: b\",c,d,e,f,g,h\n", {"source": "multilingual_levels"}, ["line 2, column 'Generated Seed Prompt'", "no line that starts with 'Mixed:'"]),
     ("coconot.jsonl", json.dumps({"prompt": "Hi", "id": 1, "category": "Silly requests"}), {"source": "coconot"}, ["line 1, column 'category'", "'Silly requests' is neither safe nor toxic"]),
 ]  # fmt: skip
 

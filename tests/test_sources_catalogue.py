@@ -31,6 +31,7 @@ NAMES = [
     "cvalues",
     "falsereject",
     "multilingual_twins",
+    "multilingual_levels",
     "multilingual_base",
     "starter",
 ]

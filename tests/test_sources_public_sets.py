@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from or_eval.families import family_names
 from or_eval.schema import Label, PromptRecord, prompt_id, taxonomies
 from or_eval.sources import load_prompts
 
@@ -40,6 +41,10 @@ PUBLIC_FILES = [
     (
         "multilingual_twins.csv", "multilingual_twins", 3589, 11, 1800, 1789,
         {"en": 1189, "zh": 1200, "zh+en": 1200},
+    ),
+    (
+        "multilingual_twins.csv", "multilingual_levels", 3889, 2111, 2100, 1789,
+        {"en": 1339, "zh": 1275, "zh+en": 1275},
     ),
     ("multilingual_base_300.csv", "multilingual_base", 300, 0, 300, 0, {"en": 300}),
     ("multilingual_base_reddit.csv", "multilingual_base", 75, 0, 75, 0, {"en": 75}),
@@ -216,6 +221,24 @@ def test_twins_are_made_from_the_base_prompts(prompts_folder):
     assert seeds <= {record.id for record in base}
 
 
+def test_the_levels_chain_from_base_to_seed_to_rewrite(prompts_folder):
+    records = load(prompts_folder, "multilingual_twins.csv", "multilingual_levels")
+    by_id = {record.id: record for record in records}
+    base = [record for record in records if record.seed_id is None]
+    seeds = [record for record in records if record.method == "expand"]
+    rewrites = [record for record in records if record.method not in (None, "expand")]
+    assert (len(base), len(seeds), len(rewrites)) == (75, 225, 3589)
+    assert {(r.method, r.pair_id, *r.meta) for r in [*base, *seeds]} == {
+        (None, None),
+        ("expand", None),
+    }
+    assert {by_id[seed.seed_id].method for seed in seeds} == {None}
+    assert all(by_id[r.seed_id].method == "expand" for r in rewrites)
+    assert all(by_id[r.seed_id].language == r.language for r in rewrites)
+    assert not any("Chinese:" in seed.prompt or "Mixed:" in seed.prompt for seed in seeds)
+    assert len(set(family_names((r.id, r.seed_id, r.pair_id) for r in records))) == 75
+
+
 def test_the_eight_rewriting_methods_have_keys(prompts_folder):
     methods = {
         r.method for r in load(prompts_folder, "multilingual_twins.csv", "multilingual_twins")
@@ -233,6 +256,8 @@ def test_the_eight_rewriting_methods_have_keys(prompts_folder):
         ("multilingual_base_reddit.csv", "multilingual_base", 5),
         # 3 languages × 40 safe texts.
         ("multilingual_twins.csv", "multilingual_twins", 120),
+        # and a base prompt with its seed prompts in 3 languages, five times.
+        ("multilingual_twins.csv", "multilingual_levels", 140),
     ],
 )
 def test_the_multilingual_sets_have_our_fifteen_categories(prompts_folder, file, entry, each):

@@ -27,6 +27,8 @@ class TextColumn(_Part):
         made_from: Column with the prompt that this one was made from; its id becomes the
             ``seed_id``.
         optional: Whether the column, or the text in some rows, may be absent.
+        origin: Whether it holds what the row's prompts were made from, which several rows share:
+            the row's method, pair, id and further facts aren't its own.
     """
 
     column: str
@@ -36,6 +38,7 @@ class TextColumn(_Part):
     context: str | None = None
     made_from: str | None = None
     optional: bool = False
+    origin: bool = False
 
 
 class Lookup(_Part):
@@ -68,6 +71,9 @@ class Layout(_Part):
 
     Attributes:
         texts: Columns with prompts; empty: found by their conventional names.
+        sections: Columns whose cells hold several texts, each after its name and a colon at the
+            start of a line, with these names. The text ``Chinese`` of a column ``Seed`` is read
+            as a column ``Seed/Chinese``.
         label: Label of all prompts.
         label_from: Column with each row's label, where they differ.
         language: Language of all prompts.
@@ -83,6 +89,7 @@ class Layout(_Part):
     """
 
     texts: tuple[TextColumn, ...] = ()
+    sections: dict[str, tuple[str, ...]] = {}
     label: Label | None = None
     label_from: Lookup | None = None
     language: str | None = None
@@ -137,7 +144,9 @@ class Layout(_Part):
     def required_columns(self) -> Iterator[str]:
         """Give the columns without which the source can't be read, each once."""
         lookups = (self.label_from, self.category_from, self.method_from)
+        parts = {f"{name}/{part}": name for name in self.sections for part in self.sections[name]}
         columns = [text.column for text in self.texts if not text.optional]
+        columns = [parts.get(column, column) for column in columns]
         columns += [lookup.column for lookup in lookups if lookup is not None]
         columns += [c for c in (self.language_from, self.id, self.seed_id) if c is not None]
         yield from dict.fromkeys(columns)

@@ -11,7 +11,7 @@ from or_eval.sources.conventions import label_of_word
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.language import detect_language
 from or_eval.sources.layout import Layout, TextColumn
-from or_eval.sources.rows import further_facts, word_of
+from or_eval.sources.rows import further_facts, with_sections, word_of
 from or_eval.sources.tables import Row, Table
 
 UNCATEGORISED = "uncategorised"
@@ -64,6 +64,10 @@ class _RowFacts(NamedTuple):
     meta: dict[str, Any]
 
 
+_NOT_ITS_OWN: dict[str, Any] = {"method": "", "id": "", "seed_id": "", "pair_id": "", "meta": {}}
+"""What a row says of the prompts that it holds, and not of what they were made from."""
+
+
 @dataclass(slots=True)
 class _Seen:
     """What the rows so far held: records by id, and the texts of the publisher's own ids."""
@@ -86,12 +90,14 @@ def records_of(reading: Reading) -> Records:
             f"{table.name}: has no column {', '.join(map(shown, missing))}, which {source} needs "
             f"(there are: {', '.join(map(shown, table.columns))})"
         )
+    table = with_sections(table, layout.sections)
     texts = [text for text in layout.texts if text.column in table.columns]
     seen = _Seen()
     for row in table.rows:
-        facts = _facts(reading, row)
+        of_row = _facts(reading, row)
         for text in texts:
             prompt = _prompt(table, row, text)
+            facts = of_row._replace(**_NOT_ITS_OWN) if text.origin else of_row
             if prompt:
                 _refuse_shared_id(reading, facts, text, prompt, seen)
                 _keep(table, facts, text, _record(reading, facts, text, prompt), seen)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from or_eval.sources.errors import shown
@@ -58,3 +61,34 @@ def _object(table: Table, row: Row, column: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise table.error(row, column, f"{shown(value)} is no object")
     return value
+
+
+def with_sections(table: Table, sections: Mapping[str, Sequence[str]]) -> Table:
+    """Give a table in which each text of a cell with several is a column, as ``Seed/Chinese``.
+
+    Args:
+        table: The table.
+        sections: Names of the texts, by the column that holds them.
+
+    Raises:
+        DataError: A cell lacks one of them.
+    """
+    if not sections:
+        return table
+    rows = []
+    for row in table.rows:
+        parts = {
+            f"{column}/{name}": text
+            for column, names in sections.items()
+            for name, text in _sections(table, row, column, names).items()
+        }
+        rows.append(row._replace(cells={**row.cells, **parts}))
+    return replace(table, rows=rows, columns=tuple(rows[0].cells))
+
+
+def _sections(table: Table, row: Row, column: str, names: Sequence[str]) -> dict[str, str]:
+    parts = re.split(rf"^({'|'.join(map(re.escape, names))}):", table.text(row, column), flags=re.M)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if missing := [name for name in names if name not in found]:
+        raise table.error(row, column, f"has no line that starts with {shown(missing[0] + ':')}")
+    return found
