@@ -179,3 +179,60 @@ def test_wrong_arguments_get_one_clear_line(
     assert isinstance(result.exception, DataError)
     assert problem in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+# --- A column for each model ----------------------------------------------------------------------
+
+WIDE: Rows = [
+    {
+        "prompt": "p1",
+        "label": "safe",
+        "llama3_response": "Sure.",
+        "Response: qwen/3": "No.",
+        "a": 1,
+    },
+    {"prompt": "p2", "label": "safe", "llama3_response": "", "Response: qwen/3": "Yes.", "a": 2},
+]
+
+
+def test_columns_of_models_become_a_log_each(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "wide.jsonl", WIDE)
+    run_replay(file, "--log-dir", tmp_path / "logs", "--no-score")
+    logs = logs_of(tmp_path / "logs")
+    told = {
+        model: sorted((s.input, s.output.completion, s.metadata["meta"]) for s in log.samples or [])
+        for model, log in logs.items()
+    }
+    assert told == {
+        "llama3": [("p1", "Sure.", {"a": 1}), ("p2", "", {"a": 2})],
+        "qwen/3": [("p1", "No.", {"a": 1}), ("p2", "Yes.", {"a": 2})],
+    }
+
+
+def test_columns_of_models_can_be_named(tmp_path: Path) -> None:
+    rows = [{"prompt": "p", "label": "safe", "model": "of the prompt", "x": "r", "y_output": "s"}]
+    file = write_jsonl(tmp_path / "wide.jsonl", rows)
+    read = load_responses(file, response_columns="x, y_output")
+    assert read.models == ["x", "y"]
+    assert [of["p"][0].text for of in read.by_model.values()] == ["r", "s"]
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ({"response_columns": "x,z"}, ["no column 'z'", "there are: 'prompt', 'x'"]),
+        ({"response_columns": "x,x_reply"}, ["two of the columns", "one model"]),
+        ({"response_columns": "x", "model_column": "prompt"}, ["leave", "with the model out"]),
+    ],
+)
+def test_wrong_columns_of_models_give_one_line(named, says, tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "wide.jsonl", [{"prompt": "p", "x": "r", "x_reply": "s"}])
+    with pytest.raises(DataError) as caught:
+        load_responses(file, **named)
+    assert all(part in str(caught.value) for part in says)
+
+
+def test_one_column_beside_a_model_is_not_taken_for_several(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "one.jsonl", [{"prompt": "p", "reference_output": "r"}])
+    with pytest.raises(DataError, match="no column is named response"):
+        load_responses(file)

@@ -49,6 +49,12 @@ _LOG_NAME_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
 )
 @click.option("--prompt-column", metavar="NAME")
 @click.option("--response-column", metavar="NAME")
+@click.option(
+    "--response-columns",
+    metavar="NAMES",
+    help="Columns with the responses of a model each, with commas between them.  [default: those "
+    "called after a model and a response, as llama_response]",
+)
 @click.option("--model-column", metavar="NAME")
 @click.option("--label-column", metavar="NAME", help="Whether the prompt is safe or toxic.")
 @click.option("--category-column", metavar="NAME")
@@ -74,7 +80,8 @@ def replay(
 ) -> None:
     """Turn the responses stored in FILE into Inspect logs, one per model; no model is called.
 
-    FILE is csv, tsv, jsonl or json (each also .gz), or parquet, with a row for each response.
+    FILE is csv, tsv, jsonl or json (each also .gz), or parquet, with a row for each response, or
+    a row for each prompt and a column for each model's responses.
     Columns are found by their names (prompt, response, model, label, category, id, language) or
     named by option; `none` says that FILE has no such column. Several responses of a model to one
     prompt become epochs, in the order of FILE; a prompt with no response becomes a failed sample.
@@ -86,6 +93,8 @@ def replay(
       or-eval replay responses.csv --prompts xstest.csv --source xstest
     Prompts that are all harmless, with nothing that says so:
       or-eval replay responses.csv --label safe
+    A column for each model:
+      or-eval replay table.csv --response-columns llama3,qwen3
     One model, under other column names:
       or-eval replay out.parquet --model my-model --response-column text
     """  # noqa: D301

@@ -70,7 +70,11 @@ class ReplayAPI(ModelAPI):
                 "replay/MODEL answers from a file of stored responses: give -M responses=FILE"
             )
         self._file = str(responses)
-        self._columns = {name: str(column) for name, column in columns.items()}
+        # Inspect takes what has commas, as the names of several columns, for a list.
+        self._columns = {
+            name: ",".join(map(str, column)) if isinstance(column, list) else str(column)
+            for name, column in columns.items()
+        }
         if _about_to_run():
             self._answers()
 

@@ -88,6 +88,12 @@ def columns_for(role: str, table: Table) -> list[str]:
     return [column for column in table.columns if column.strip().casefold() in names]
 
 
+def response_words() -> list[str]:
+    """Give patterns of the words for a response that stand beside a model in a column's name."""
+    words: list[str] = _conventions()["columns"]["response_of_a_model"]
+    return words
+
+
 def _entries_hint(table: Table) -> str:
     fitting = fitting_entries(table.columns)
     if not fitting:

@@ -17,12 +17,16 @@ from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID
 from or_eval.sources.tables import Row, Table, whole
+from or_eval.sources.wide_responses import MODEL, RESPONSE, one_response_a_row
 
 NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
 """Roles that a column can be given by name, where its own name doesn't tell."""
 
 NO_COLUMN = "none"
 """Given for a column's name, it says that the file has no column of that role."""
+
+RESPONSE_COLUMNS = "response_columns"
+"""Option that names the columns of a file which has one for each model's responses."""
 
 _RESPONSE_ROLES = ("stop_reason", "reasoning")
 _PROMPT_ROLES = ("method", "source", "seed_id", "pair_id", "meta")
@@ -113,11 +117,13 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
         path: A csv, tsv, jsonl or json file (each also with ``.gz``), or a parquet file.
         **named: ``prompt_column``, ``response_column``, ``model_column`` and so on: the names of
             columns whose own names don't tell; ``none`` for a column that the file hasn't.
+            ``response_columns``: those with the responses, where each model has one of its own.
 
     Raises:
         DataError: The file can't be read, or a column or a cell is missing or broken.
     """
     roles = {f"{role}_column": role for role in NAMED_ROLES}
+    roles |= {RESPONSE_COLUMNS: RESPONSE_COLUMNS}
     unknown = next((name for name in named if name not in roles), None)
     if unknown is not None:
         raise DataError(
@@ -132,8 +138,8 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
 # One file is asked for by its task and by the provider of each model in it.
 @lru_cache(maxsize=2)
 def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> ResponseFile:
-    table = read_table(path)
-    columns = response_columns(table, dict(named))
+    table, roles = _row_for_each_response(read_table(path), dict(named))
+    columns = response_columns(table, roles)
     by_model: dict[str | None, Answers] = {}
     for row in table.rows:
         answers = by_model.setdefault(_model(table, row, columns.get("model")), {})
@@ -141,6 +147,22 @@ def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> Resp
     copies = len(table.rows) - len({repr(row.cells) for row in table.rows})
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return ResponseFile(table, digest, columns, by_model, copies)
+
+
+def _row_for_each_response(table: Table, named: dict[str, str]) -> tuple[Table, Mapping[str, str]]:
+    """Give the table with a row for each response, and its columns by role as far as named."""
+    columns = named.pop(RESPONSE_COLUMNS, None)
+    if clash := {"response", "model"} & named.keys():
+        if columns is not None:
+            raise DataError(
+                f"{table.name}: {RESPONSE_COLUMNS} tell responses and models; leave the option for "
+                f"the column with the {min(clash)} out"
+            )
+        return table, named
+    wide = one_response_a_row(table, columns)
+    return (
+        (table, named) if wide is None else (wide, named | {"model": MODEL, "response": RESPONSE})
+    )
 
 
 def response_columns(
