@@ -34,6 +34,7 @@ def samples(model: int) -> list[EvalSample]:
                 language=("en", "zh")[number // 2 % 2],
                 method=("persona", "euphemism")[number // 3 % 2],
                 source=f"source {number // 5 % 2}",
+                seed_id=f"seed {number // 4}",
                 meta={"sensitive_part": part} | ({"sensitive_text": MANY} if number < 10 else {}),
             )
         )
@@ -128,7 +129,37 @@ def test_each_benchmark_has_its_figures_in_a_folder(logs: Path, tmp_path: Path) 
 def test_kinds_are_listed_and_unknown_ones_named() -> None:
     listed = run("--list")
     assert listed.exit_code == 0
-    assert [line.split()[0] for line in listed.output.splitlines()] == list(KINDS)
+    assert [line.split()[0] for line in listed.output.splitlines()] == [*KINDS, "funnel"]
     unknown = run("logs", "--kind", "pie")
     assert unknown.exit_code == 2
     assert "no kind pie; there are: trade_off, classes" in unknown.output
+
+
+def test_the_folder_of_a_build_gives_its_funnel_and_balance(tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    (build / "dataset" / "all").mkdir(parents=True)
+    (build / "funnel.csv").write_text(
+        "stage,what,rows\nseeds,kept,3\nseeds,too long,1\npublish,kept,3\n"
+    )
+    (build / "funnel.json").write_text('[{"kind": "publish"}]')
+    (build / "recipe.json").write_text("{}")
+    card = "configs:\n- config_name: all\n  data_files:\n  - split: train\n    path: all/train.parquet\n"
+    (build / "dataset" / "README.md").write_text(f"---\n{card}---\n")
+    record = dict.fromkeys(("label", "language", "method"), "x")
+    rows = [record | {"id": f"{n}", "category": f"category {n % 2}"} for n in range(3)]
+    pd.DataFrame(rows).to_parquet(build / "dataset" / "all" / "train.parquet")
+    found = run(build, "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.output
+    drawn = (tmp_path / "out" / "funnel.svg").read_text("utf-8")
+    assert all(word in drawn for word in ("seeds: kept", "seeds: too long", "publish: kept"))
+    counts = pd.read_csv(tmp_path / "out" / "balance.csv").set_index("category")["n"]
+    assert counts.to_dict() == {"category 0": 2, "category 1": 1}
+    other = run(build, "--kind", "radar", "--out", tmp_path / "out")
+    assert other.exit_code == 1
+    assert "radar: not drawn from a build's folder" in other.output
+
+
+def test_a_funnel_needs_a_build(logs: Path, tmp_path: Path) -> None:
+    found = run(logs, "--kind", "funnel", "--out", tmp_path)
+    assert found.exit_code == 1
+    assert "funnel: not drawn, needs the folder of a build" in found.output

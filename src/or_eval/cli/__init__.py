@@ -19,6 +19,7 @@ _COMMANDS = {
     "vote": "Count which prompts models refuse.",
     "report": "Write a report: findings, figures, tables.",
     "figures": "Draw one figure, or all that logs have data for.",
+    "structure": "Relate the structure of prompts to refusal.",
     "crawl": "Find what people ask on the web.",
     "build": "Build a data set by a recipe.",
     "push": "Publish a built data set on the Hugging Face Hub.",

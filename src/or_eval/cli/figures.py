@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from or_eval.analysis.figures.saving import Format
 
 
+FUNNEL_KIND = "funnel"
+_BUILD = "the folder of a build in place of logs"
+_FUNNEL_TABLE = "funnel.csv"
+
+
 def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if not wanted:
         return
@@ -27,6 +32,9 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     width = max(map(len, KINDS))
     for name, kind in KINDS.items():
         click.echo(f"{name:<{width}}  {kind.about}; needs {kind.needs}")
+    click.echo(
+        f"{FUNNEL_KIND:<{width}}  what each stage of a build kept and dropped; needs {_BUILD}"
+    )
     context.exit()
 
 
@@ -94,13 +102,16 @@ def figures(
 ) -> None:
     """Draw figures from LOGS.
 
-    LOGS are Inspect logs or folders of them. What they lack for a figure is said in a line.
+    LOGS are Inspect logs or folders of them. What they lack for a figure is said in a line. The
+    folder of a build, by itself, gives its funnel, and the balance of the data set it made.
 
     \b
     One figure for a paper:
       or-eval figures logs --kind trade_off --format pdf
     All there are, to look at:
       or-eval figures logs --format html --out figures
+    What a build kept, and of what:
+      or-eval figures out --kind funnel --kind balance
     How alike the prompts of rewriting methods are:
       or-eval figures logs --kind similarity --encoder sentence-transformers/all-MiniLM-L6-v2
     """  # noqa: D301 (click's own mark for text that keeps its lines)
@@ -112,8 +123,12 @@ def figures(
     from or_eval.analysis.responses import by_benchmark, read_logs
     from or_eval.cli.agreement import word_and_class
 
-    if unknown := [name for name in kinds if name not in KINDS]:
-        raise click.UsageError(f"no kind {', '.join(unknown)}; there are: {', '.join(KINDS)}")
+    if unknown := [name for name in kinds if name not in (*KINDS, FUNNEL_KIND)]:
+        there = ", ".join([*KINDS, FUNNEL_KIND])
+        raise click.UsageError(f"no kind {', '.join(unknown)}; there are: {there}")
+    if len(logs) == 1 and (Path(logs[0]) / _FUNNEL_TABLE).is_file():
+        _draw_build(Path(logs[0]), kinds or (FUNNEL_KIND, "balance"), out, formats)
+        return
     labels = None
     if labels_file is not None:
         words = dict(word_and_class(item) for item in mapping)
@@ -129,6 +144,10 @@ def figures(
         of = "" if len(parts) == 1 else f"{benchmark}: "
         # an embedding model is nothing to load, or to download, unasked
         for name in kinds or [name for name in KINDS if encoder or name != "similarity"]:
+            if name == FUNNEL_KIND:
+                missing = True
+                click.echo(f"{of}{name}: not drawn, needs {_BUILD}", err=True)
+                continue
             figure = KINDS[name].draw(material)
             if figure is not None:
                 written = save_figure(figure, place, formats)
@@ -137,4 +156,31 @@ def figures(
             missing = missing or name in kinds
             click.echo(f"{of}{name}: not drawn, needs {KINDS[name].needs}", err=True)
     if missing:
+        raise click.exceptions.Exit(1)
+
+
+def _draw_build(
+    folder: Path, kinds: tuple[str, ...], out: Path, formats: tuple[Format, ...]
+) -> None:
+    """Draw what a build's folder shows; other kinds need logs."""
+    import pandas as pd
+
+    from or_eval.analysis.figures.balance import balance, funnel
+    from or_eval.analysis.figures.saving import save_figure
+    from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+
+    figures = {}
+    if FUNNEL_KIND in kinds:
+        figures[FUNNEL_KIND] = funnel(pd.read_csv(folder / _FUNNEL_TABLE))
+    if "balance" in kinds:
+        data = read_dataset(folder)
+        rows = [data.table(name).to_pandas() for name in data.configurations]
+        figures["balance"] = balance(pd.concat(rows).drop_duplicates("id"))
+    for name in kinds:
+        if figure := figures.get(name):
+            written = save_figure(figure, out, formats)
+            click.echo(f"{name}: {', '.join(map(str, written))}")
+        else:
+            click.echo(f"{name}: not drawn from a build's folder; name its logs", err=True)
+    if not all(figures.get(name) for name in kinds):
         raise click.exceptions.Exit(1)

@@ -143,7 +143,13 @@ def cells(data: pd.DataFrame, value: str, domain: tuple[float, float]) -> pd.Dat
     )
 
 
-def in_panels(data: pd.DataFrame, row: str, column: str, order: Sequence[str] | None = None) -> Any:
+def in_panels(
+    data: pd.DataFrame,
+    row: str,
+    column: str,
+    order: Sequence[str] | None = None,
+    panel: str = "model",
+) -> Any:
     """Draw the heat map of cells, or of each model's cells in a panel of its own.
 
     Args:
@@ -152,6 +158,7 @@ def in_panels(data: pd.DataFrame, row: str, column: str, order: Sequence[str] | 
         row: Column that goes down.
         column: Column that goes across.
         order: Order of rows and of columns, if not that of the alphabet.
+        panel: Column that has a panel for each of its values, where there is one of this name.
     """
     rows, columns = (
         sorted(data[name].unique(), key=order.index if order else None) for name in (row, column)
@@ -161,13 +168,13 @@ def in_panels(data: pd.DataFrame, row: str, column: str, order: Sequence[str] | 
         width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT
     )
     least = len(columns) * _LEAST_CELL + margin
-    if "model" not in data:
+    if panel not in data:
         return finished(chart, least=least)
-    models = sorted(data["model"].unique())
-    across = min(_PANELS_ACROSS, len(models))
-    panels = chart.facet(facet=altair().Facet("model:N", sort=models), columns=across)
+    names = sorted(data[panel].unique())
+    across = min(_PANELS_ACROSS, len(names))
+    panels = chart.facet(facet=altair().Facet(f"{panel}:N", sort=names), columns=across)
     panels = panels.resolve_axis(x="independent")
-    return finished(panels, least=least, panels=len(models), margin=margin)
+    return finished(panels, least=least, panels=len(names), margin=margin)
 
 
 def _heat_map(

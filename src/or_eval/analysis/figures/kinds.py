@@ -11,8 +11,10 @@ import pandas as pd
 
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
 from or_eval.analysis.families import prompt_families
+from or_eval.analysis.figures.balance import balance
 from or_eval.analysis.figures.by_group import by_group, category_bars
 from or_eval.analysis.figures.classes import class_stack
+from or_eval.analysis.figures.differences import lineage_figure
 from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.four_fold import four_fold_tables
 from or_eval.analysis.figures.heat_maps import (
@@ -27,6 +29,7 @@ from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.figures.trends import generation_trends
 from or_eval.analysis.human_labels import Labels
 from or_eval.analysis.label_agreement import label_agreement
+from or_eval.analysis.lineage import lineage_effects
 from or_eval.analysis.rates import MEASURES, class_shares, rates
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
@@ -191,6 +194,16 @@ KINDS: dict[str, Kind] = {
         "the same for each model",
         "safe prompts by two methods in two languages",
         _grid("method", "model"),
+    ),
+    "lineage": Kind(
+        "what expansion, each rewriting method and each language add to over-refusal",
+        "safe prompts that share a seed and differ in level, method or language",
+        lambda of: lineage_figure(lineage_effects(of.logs.responses, of.logs.prompts)),
+    ),
+    "balance": Kind(
+        "how many prompts there are by category and method, language and label",
+        "prompts of two categories",
+        lambda of: balance(of.logs.prompts),
     ),
     "four_fold": Kind(
         "safe and toxic prompts, answered and refused, by model and language",

@@ -1,0 +1,161 @@
+"""Do comparisons and regression find what really raises refusal, and nothing else?
+
+Simulates models that answer base prompts, seed prompts and rewrites in families, and counts how
+often anything is called more than chance: in worlds where nothing raises refusal (nulls), and in
+worlds where one rewriting method and one measure do.
+
+    python benchmarks/planted_effects.py --worlds 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from or_eval.analysis.lineage import Level, Step, lineage_effects
+from or_eval.analysis.paired_tests import MORE
+from or_eval.analysis.structure.measures import MEASURES
+from or_eval.analysis.structure.prediction import predictions
+from or_eval.analysis.structure.refusal_effects import samples, structure_effects
+
+METHODS = [f"method_{number}" for number in range(8)]
+LANGUAGES = ["en", "zh", "zh+en"]
+CATEGORIES = 15
+MODELS = 3
+PLANTED_METHOD, PLANTED_MEASURE = METHODS[3], "subordinate_clauses"
+METHOD_EFFECT, MEASURE_EFFECT = 1.0, 0.4
+"""In log odds: by the method, and by a standard deviation of the measure."""
+
+
+class World(NamedTuple):
+    """Prompts, their measures, and models' refusals of them."""
+
+    responses: pd.DataFrame
+    prompts: pd.DataFrame
+    values: pd.DataFrame
+
+
+def world(seed: int, families: int, *, planted: bool) -> World:
+    """Simulate a world: families differ in how often they are refused, and in their structure."""
+    random = np.random.default_rng(seed)
+    prompts = lineage(families)
+    family = prompts["family"].to_numpy()
+    values = structure(prompts, random)
+    standard = values.groupby("language")[PLANTED_MEASURE].transform(
+        lambda x: (x - x.mean()) / x.std()
+    )
+    category_effects = random.normal(scale=0.6, size=CATEGORIES)
+    parts = []
+    for model in range(MODELS):
+        log_odds = random.normal(-1.4, 0.5) + category_effects[family % CATEGORIES]
+        log_odds += random.normal(scale=1.0, size=families)[family]
+        if planted:
+            log_odds += METHOD_EFFECT * (prompts["method"] == PLANTED_METHOD).to_numpy()
+            log_odds += MEASURE_EFFECT * standard.to_numpy()
+        refused = random.random(len(prompts)) < 1 / (1 + np.exp(-log_odds))
+        parts.append(prompts.reset_index().assign(model=f"model {model}", refused=refused))
+    responses = pd.concat(parts, ignore_index=True).astype({"refused": "boolean"})
+    return World(responses, prompts, values)
+
+
+def lineage(families: int) -> pd.DataFrame:
+    """Lay out base prompts in English, seed prompts and rewrites in three languages."""
+    rows = []
+    for family in range(families):
+        base = f"{family}"
+        rows.append((base, family, "en", None, None))
+        for language in LANGUAGES:
+            seed = f"{base}/{language}"
+            rows.append((seed, family, language, "expand", base))
+            rows += [(f"{seed}/{name}", family, language, name, seed) for name in METHODS]
+    frame = pd.DataFrame(rows, columns=["id", "family", "language", "method", "seed_id"])
+    frame = frame.astype({"method": "str", "seed_id": "str"})
+    category = [f"category {family % CATEGORIES}" for family in frame["family"]]
+    frame = frame.assign(category=category, label="safe", pair_id=None)
+    return frame.set_index("id")
+
+
+def structure(prompts: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Make measures that are alike within a family and go with each other, as length makes them."""
+    family = prompts["family"].to_numpy()
+    count = int(family.max()) + 1
+    length = random.normal(size=count)[family] + random.normal(size=len(prompts))
+    columns = {
+        name: 0.6 * length
+        + 0.6 * random.normal(size=count)[family]
+        + random.normal(size=len(prompts))
+        for name in MEASURES
+    }
+    return pd.DataFrame(columns, index=prompts.index).assign(language=prompts["language"])
+
+
+class Found(NamedTuple):
+    """What was called more than chance in a world.
+
+    ``planted_method`` and ``planted_measure`` are shares of the models; the next three say whether
+    anything else was, in the comparisons along the lineage, and of each effect of structure.
+    ``gain`` is what structure adds to the area under the ROC curve, where it was planted.
+    """
+
+    planted_method: float
+    planted_measure: float
+    false_lineage: bool
+    false_alone: bool
+    false_adjusted: bool
+    gain: float
+
+
+def found(of: World, *, planted: bool) -> Found:
+    """Count what is called more than chance."""
+    lineage_table = lineage_effects(of.responses, of.prompts)
+    told = lineage_table[lineage_table["verdict"] == MORE]
+    methods = told[(told["step"] == Step.METHOD) & (told["a"] == PLANTED_METHOD)]
+    # rewrites by a method that raises refusal raise that of all rewrites
+    expected = methods.index.union(told[told["a"] == Level.REWRITE].index) if planted else []
+    sample = samples(of.responses, of.prompts, of.values)
+    effects = structure_effects(sample)
+    sure = effects[effects["verdict"] == MORE]
+    measures = sure[(sure["measure"] == PLANTED_MEASURE) & planted]
+    wrong = sure.drop(measures.index)
+    # alone, whatever goes with the planted measure is more than chance, and rightly so
+    return Found(
+        len(methods) / MODELS,
+        (measures["effect"] == "adjusted").sum() / MODELS,
+        len(told.drop(expected)) > 0,
+        bool((wrong["effect"] == "alone").any()),
+        bool((wrong["effect"] == "adjusted").any()),
+        float(predictions(sample)["gain"].mean()) if planted else np.nan,
+    )
+
+
+def main() -> int:
+    """Print how often what is found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=200)
+    parser.add_argument("--families", type=int, default=75)
+    options = parser.parse_args()
+    print("| | nulls | planted |\n| --- | ---: | ---: |")
+    start, columns = time.monotonic(), []
+    for planted in (False, True):
+        results = pd.DataFrame(
+            found(
+                world(seed + 10_000 * planted, options.families, planted=planted), planted=planted
+            )
+            for seed in range(options.worlds)
+        )
+        columns.append(100 * results.astype(float).mean())
+    for name in Found._fields:
+        print(f"| {name} | {columns[0][name]:.1f} | {columns[1][name]:.1f} |")
+    seconds = time.monotonic() - start
+    print(f"{options.worlds} worlds each, {options.families} families, {seconds:.0f} s")
+    errors = columns[0][["false_lineage", "false_adjusted", "false_alone"]]
+    return int(bool((errors > 5).any()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""How many prompts there are of each category and method, and how many a build kept."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from or_eval.analysis.figures.drawing import (
+    COLOURS,
+    NEUTRAL,
+    PLOT_WIDTH,
+    Figure,
+    altair,
+    finished,
+    with_shown_names,
+)
+from or_eval.analysis.figures.heat_maps import cells, in_panels
+
+_KEPT = "kept"
+
+
+def balance(prompts: pd.DataFrame) -> Figure | None:
+    """Draw how many prompts there are of each category and method, by language and label.
+
+    Args:
+        prompts: Prompt records with ``label``, ``category``, ``language`` and ``method``.
+
+    Returns:
+        The figure; None with fewer than two categories.
+    """
+    if prompts["category"].nunique() < 2:
+        return None
+    filled = prompts.assign(method=prompts["method"].fillna("(none)"))
+    place = ["label", "language", "category", "method"]
+    table = filled.pivot_table(index=place[:3], columns="method", aggfunc="size", fill_value=0)
+    counts = table.reset_index().melt(place[:3], var_name="method", value_name="n")
+    data = with_shown_names(counts, "category", "method")
+    data = data.assign(
+        panel=[
+            f"{label}, {name}" for label, name in zip(data["label"], data["language"], strict=True)
+        ],
+        text=data["n"].astype(str),
+        range="",
+        interval=data["n"].astype(str),
+    )
+    return Figure(
+        "balance",
+        "Prompts by category and method",
+        "How many prompts there are, in a panel for each label and language. Prompts that no "
+        "method wrote stand under (none).",
+        in_panels(
+            cells(data, "n", (0, max(int(data["n"].max()), 1))), "category", "method", panel="panel"
+        ),
+        counts,
+    )
+
+
+def funnel(rows: pd.DataFrame) -> Figure | None:
+    """Draw what each stage of a build kept, and what it dropped for which reason.
+
+    Args:
+        rows: ``stage``, ``what`` (``kept``, or the reason of a drop) and ``rows``, in order, as in
+            a build's ``funnel.csv``.
+
+    Returns:
+        The figure; None where there are no stages.
+    """
+    if rows.empty:
+        return None
+    alt = altair()
+    names = [f"{stage}: {what}" for stage, what in zip(rows["stage"], rows["what"], strict=True)]
+    data = with_shown_names(rows.assign(name=names), "name").assign(
+        side=["kept" if what == _KEPT else "dropped" for what in rows["what"]],
+        count=[f"{count:,}" for count in rows["rows"]],
+    )
+    order = data["name"].tolist()
+    sides = alt.Scale(domain=["kept", "dropped"], range=[COLOURS[0], COLOURS[1]])
+    base = alt.Chart(data).encode(
+        y=alt.Y("name:N", sort=order, title=None), x=alt.X("rows:Q", title="Rows")
+    )
+    bars = base.mark_bar().encode(color=alt.Color("side:N", scale=sides, title=None))
+    counts = base.mark_text(align="left", dx=4, color=NEUTRAL).encode(text="count:N")
+    return Figure(
+        "funnel",
+        "What each stage kept and dropped",
+        "Rows that came out of each stage of the build, and below them those that it dropped, by "
+        "the reason.",
+        finished(
+            alt.layer(bars, counts).properties(width=PLOT_WIDTH, height=20 * len(order)), least=280
+        ),
+        rows,
+    )

@@ -1,0 +1,112 @@
+"""The structure of refused and of answered prompts, and what it adds to refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from or_eval.analysis.figures.differences import Words, differences
+from or_eval.analysis.figures.drawing import (
+    COLOURS,
+    Figure,
+    altair,
+    finished,
+    name_room,
+    with_shown_names,
+)
+from or_eval.analysis.structure.distributions import SIDES
+from or_eval.analysis.structure.measures import MEASURES
+
+_PANELS_ACROSS = 3
+_PANEL_WIDTH = 200
+_ROW = 22
+_LEAST = 190
+
+EFFECTS = Words(
+    "structure-effects",
+    "What the structure of prompts adds to refusal",
+    "Change in the refused share of safe prompts per standard deviation of a measure within its "
+    "language, the other measures, category, language and method held fixed; 95 % intervals from "
+    "one test for all of them.",
+    "Change in the refused share (percentage points)",
+)
+
+
+def structure_effects_figure(effects: pd.DataFrame) -> Figure | None:
+    """Draw the adjusted effects of measures on over-refusal.
+
+    Args:
+        effects: Frame of
+            :func:`or_eval.analysis.structure.refusal_effects.structure_effects`.
+    """
+    safe = effects[(effects["label"] == "safe") & (effects["effect"] == "adjusted")]
+    return differences(
+        safe.assign(compared=[MEASURES[name].title for name in safe["measure"]]), EFFECTS
+    )
+
+
+def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
+    """Draw measures of refused and of answered safe prompts as boxes, side by side.
+
+    Args:
+        distributions: Frame of :func:`or_eval.analysis.structure.distributions.distributions`.
+
+    Returns:
+        The figure; None where no safe prompt has a verdict.
+    """
+    known = distributions[distributions["label"] == "safe"]
+    if known.empty:
+        return None
+    alt = altair()
+    data = with_shown_names(known, "model").assign(
+        title=[MEASURES[name].title for name in known["measure"]]
+    )
+    data["row"] = [
+        f"{model}, {name}" for model, name in zip(data["model"], data["language"], strict=True)
+    ]
+    rows = sorted(data["row"].unique())
+    titles = [MEASURES[name].title for name in MEASURES if (data["measure"] == name).any()]
+    panels = [_panel(data[data["title"] == title], title, rows) for title in titles]
+    chart = alt.concat(*panels, columns=_PANELS_ACROSS).resolve_scale(x="independent")
+    return Figure(
+        "structure-distributions",
+        "Structure of refused and of answered prompts",
+        "Safe prompts, by model and language: median and quartiles (box), 5th and 95th percentile "
+        "(line). Whether two boxes differ by more than chance is told by the table of effects.",
+        finished(chart, least=_LEAST, panels=len(panels), margin=name_room(rows)),
+        known,
+    )
+
+
+def _panel(data: pd.DataFrame, title: str, rows: list[str]) -> Any:
+    alt = altair()
+    colours = alt.Scale(domain=list(SIDES), range=[COLOURS[1], COLOURS[0]])
+    place = {
+        "y": alt.Y("row:N", sort=rows, title=None),
+        "yOffset": alt.YOffset("side:N", sort=list(SIDES)),
+        "color": alt.Color("side:N", scale=colours, title=None),
+    }
+    axis = alt.Axis(title=None, tickCount=4)
+
+    def along(column: str) -> Any:
+        return alt.X(f"{column}:Q", axis=axis, scale=alt.Scale(zero=False))
+
+    base = alt.Chart(data)
+    tooltip = [
+        alt.Tooltip("row:N", title="Prompts"),
+        alt.Tooltip("side:N", title="Responses"),
+        *(
+            alt.Tooltip(f"{name}:Q", title=name.replace("_", " ").capitalize(), format=".3~g")
+            for name in ("n", "mean", "median", "lower_quartile", "upper_quartile")
+        ),
+    ]
+    return alt.layer(
+        base.mark_rule().encode(x=along("low"), x2="high:Q", **place),
+        base.mark_bar(size=6).encode(
+            x=along("lower_quartile"), x2="upper_quartile:Q", tooltip=tooltip, **place
+        ),
+        base.mark_tick(color="white", thickness=2, size=6).encode(
+            x=along("median"), y=place["y"], yOffset=place["yOffset"]
+        ),
+    ).properties(width=_PANEL_WIDTH, height=_ROW * len(rows), title=alt.Title(title, fontSize=12))

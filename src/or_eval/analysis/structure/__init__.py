@@ -1,0 +1,1 @@
+"""The linguistic structure of prompts, and what it has to do with refusal."""

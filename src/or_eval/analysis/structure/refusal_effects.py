@@ -1,0 +1,292 @@
+"""What the structure of prompts has to do with refusal, tested and estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from inspect_ai._util.error import PrerequisiteError
+from rich.markup import escape
+
+from or_eval.analysis.families import prompt_families
+from or_eval.analysis.paired_tests import COLUMNS, Contrast, Floats, compare_all
+from or_eval.analysis.rates import measures_in, prompt_means
+from or_eval.analysis.structure.measures import MEASURES
+from or_eval.intervals import LEVEL
+from or_eval.schema import Label
+
+CONTROLS = ("category", "language", "method")
+"""What regressions hold fixed besides the other measures."""
+
+PENALTY = 1.0
+"""Weight of the ridge penalty: a standard normal prior on each effect, per standard deviation."""
+
+_SAME = 1e-8
+
+
+class MissingMeasures(PrerequisiteError):
+    """Measures that an analysis was asked to use can't be told of some prompts."""
+
+
+class Sample(NamedTuple):
+    """The prompts of one label that a model has verdicts on.
+
+    Attributes:
+        label: Label of the prompts.
+        model: The model.
+        prompts: Their records by id, with ``family``.
+        measures: Their measures, in standard deviations from the mean of their language.
+        refused: The refused share of the responses to each.
+    """
+
+    label: Label
+    model: str
+    prompts: pd.DataFrame
+    measures: pd.DataFrame
+    refused: Floats
+
+
+def samples(
+    responses: pd.DataFrame,
+    prompts: pd.DataFrame,
+    values: pd.DataFrame,
+    measures: Sequence[str] = tuple(MEASURES),
+) -> list[Sample]:
+    """Put the measures of prompts beside each model's refusals.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        prompts: Its frame of prompts.
+        values: Measures of the prompts (:func:`or_eval.analysis.structure.measures.measure`).
+        measures: Those wanted.
+
+    Raises:
+        MissingMeasures: One that is wanted is missing for a prompt.
+    """
+    _refuse_gaps(values, measures)
+    known = prompts.assign(family=prompt_families(prompts))
+    found = []
+    for label in measures_in(responses):
+        means = prompt_means(responses[responses["label"] == label])
+        standard = _standardised(values.loc[means.index, ["language", *measures]])
+        for model in means.columns:
+            refused = means[model].dropna()
+            rows = refused.index
+            found.append(
+                Sample(label, str(model), known.loc[rows], standard.loc[rows], refused.to_numpy())
+            )
+    return found
+
+
+def _refuse_gaps(values: pd.DataFrame, measures: Sequence[str]) -> None:
+    gaps = values[list(measures)].isna()
+    if not gaps.any(axis=None):
+        return
+    names = [name for name in measures if gaps[name].any()]
+    languages = sorted(values["language"][gaps.any(axis=1)].unique())
+    raise MissingMeasures(
+        escape(
+            f"{', '.join(names)}: missing for {int(gaps.any(axis=1).sum()):,} prompts in "
+            f"{', '.join(languages)}; give a parser with --parser {languages[0]}=MODEL, or take "
+            "the measures that need none with --surface"
+        )
+    )
+
+
+def _standardised(values: pd.DataFrame) -> pd.DataFrame:
+    """Give measures in standard deviations from the mean of their language."""
+    by_language = values.groupby("language")
+    numbers = values.drop(columns="language").astype("float64")
+    spread = by_language.transform("std", ddof=0).astype("float64")
+    standard = (numbers - by_language.transform("mean").astype("float64")) / spread
+    return standard.mask(spread.fillna(0.0) < _SAME, 0.0)
+
+
+def structure_effects(found: Sequence[Sample], *, level: float = LEVEL) -> pd.DataFrame:
+    """Estimate what each measure does to refusal, alone and with all else held fixed.
+
+    ``alone`` is the slope of refusal on a measure among prompts of one language: whether refused
+    and answered prompts differ in it. ``adjusted`` comes from a ridge-penalised logistic regression
+    on all measures and the :data:`CONTROLS`: its slope, freed to first order of the penalty's bias
+    by a step along the score that is orthogonal to all other columns (Chernozhukov and others,
+    2018), as the mean change in the share refused. The families' scores are what the one test of
+    all comparisons flips (Hemerik, Goeman and Finos, 2020), over all rows of a label at once.
+
+    Args:
+        found: What :func:`samples` gives.
+        level: Confidence level, simultaneous over the rows of a label and ``effect``.
+
+    Returns:
+        A row per label, model, effect (``alone``, ``adjusted``) and measure: ``odds_ratio`` (of
+        the regression, shrunk by its penalty; NaN for ``alone``), ``inflation`` (by how much the
+        other columns widen the variance; over 10, the measure can hardly be told from them),
+        ``rate`` (the share refused), and what :func:`or_eval.analysis.paired_tests.compare_all`
+        gives: ``difference`` is the change in the share refused per standard deviation.
+    """
+    parts = []
+    for label in dict.fromkeys(sample.label for sample in found):
+        of_label = [sample for sample in found if sample.label == label]
+        families = pd.concat([sample.prompts["family"] for sample in of_label])
+        families = families[~families.index.duplicated()]
+        for effect, slopes in (("alone", _alone), ("adjusted", _adjusted)):
+            estimates = [(sample, slope) for sample in of_label for slope in slopes(sample)]
+            tested = compare_all(
+                [_placed(slope.contrast, sample, families.index) for sample, slope in estimates],
+                families,
+                level=level,
+            )
+            rows = [
+                {
+                    **{"label": label.value, "model": sample.model, "effect": effect},
+                    **{"measure": slope.measure, "odds_ratio": slope.odds_ratio},
+                    **{"inflation": slope.inflation, "rate": float(sample.refused.mean())},
+                }
+                for sample, slope in estimates
+            ]
+            parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
+    names = ["label", "model", "effect", "measure", "odds_ratio", "inflation", "rate", *COLUMNS]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+
+
+class _Slope(NamedTuple):
+    measure: str
+    contrast: Contrast
+    odds_ratio: float
+    inflation: float
+
+
+def _alone(sample: Sample) -> Iterator[_Slope]:
+    """Give the slope of refusal on each measure among prompts of one language."""
+    language = dummies(sample.prompts[["language"]])
+    error = sample.refused - _projected(sample.refused, language)
+    for measure, values in sample.measures.items():
+        column = values.to_numpy()
+        free = column - _projected(column, language)
+        contrast = _slope(free, error, sample.refused, np.ones(len(free)))
+        yield _Slope(str(measure), contrast, np.nan, 1.0)
+
+
+def _adjusted(sample: Sample) -> Iterator[_Slope]:
+    """Give the slope on each measure with the other measures and the controls held fixed."""
+    measures = sample.measures.to_numpy(dtype=np.float64)
+    columns = np.column_stack([measures, dummies(sample.prompts[list(CONTROLS)])])
+    if not 0 < sample.refused.mean() < 1:  # nothing that a regression could explain
+        yield from (
+            _Slope(str(name), _nothing(len(columns)), np.nan, np.nan) for name in sample.measures
+        )
+        return
+    fitted = penalised_regression(columns, sample.refused)
+    chances = fitted.predict_proba(columns)[:, 1]
+    weights = chances * (1 - chances)
+    error = sample.refused - chances
+    unseen = _unseen_errors(columns, error, weights, sample.prompts["family"])
+    for at, name in enumerate(sample.measures):
+        column, shrunk = measures[:, at], float(fitted.coef_[0, at])
+        free = column - _projected(column, np.delete(columns, at, axis=1), weights)
+        whole = column - np.average(column, weights=weights)
+        left, had = (float((weights * part**2).sum()) for part in (free, whole))
+        contrast = _slope(free, error, sample.refused, weights, shrunk, unseen)
+        inflation = had / left if left > _SAME else np.inf
+        yield _Slope(str(name), contrast, float(np.exp(shrunk)), inflation)
+
+
+def _slope(
+    free: Floats,
+    error: Floats,
+    refused: Floats,
+    weights: Floats,
+    shrunk: float = 0.0,
+    unseen: Floats | None = None,
+) -> Contrast:
+    """Put a slope as a contrast: what each prompt adds to it.
+
+    Args:
+        free: The measure less what other columns tell of it.
+        error: The refused share less what is expected of it, at the slope ``shrunk``.
+        refused: The refused share.
+        weights: What each prompt's error tells: the variance of its refusal, or one for all.
+        shrunk: Slope that the errors were taken at.
+        unseen: The errors as widely spread as those of families that a fit had not seen.
+    """
+    total = float((weights * free**2).sum())
+    if total < _SAME:
+        return _nothing(len(free))
+    scale = float(weights.mean())  # from log odds to shares
+    moves, parts = free * error / total, weights * free**2 / total
+    slope = shrunk + float(moves.sum())
+    if unseen is not None:
+        moves = free * unseen / total
+    moved = len(refused) * min(float(refused.mean()), 1 - float(refused.mean()))
+    return Contrast(
+        scale * slope, scale * (moves - parts * moves.sum()), parts, float((parts**2).sum()), moved
+    )
+
+
+def _unseen_errors(
+    columns: Floats, error: Floats, weights: Floats, families: pd.Series[str]
+) -> Floats:
+    """Give errors as widely spread as those of families that the fit had not seen.
+
+    A fit takes up some of the error of the families that it sees, more where categories have few
+    families each; left so, their scores would seem less spread than they are (the correction CR2
+    of Bell and McCaffrey, 2002).
+    """
+    root = np.sqrt(weights)
+    whole = np.column_stack([np.ones(len(error)), columns]) * root[:, None]
+    penalty = np.diag([0.0, *np.full(columns.shape[1], PENALTY)])
+    inverse = np.linalg.pinv(whole.T @ whole + penalty, rcond=_SAME, hermitian=True)
+    unseen = np.empty_like(error)
+    for rows in families.groupby(families.to_numpy()).indices.values():
+        free, turned = np.linalg.eigh(np.eye(len(rows)) - whole[rows] @ inverse @ whole[rows].T)
+        widened = turned @ ((turned.T @ (error[rows] / root[rows])) / np.sqrt(free.clip(_SAME)))
+        unseen[rows] = root[rows] * widened
+    return unseen
+
+
+def _nothing(count: int) -> Contrast:
+    return Contrast(np.nan, np.zeros(count), np.zeros(count), 0.0, 0.0)
+
+
+def _placed(contrast: Contrast, sample: Sample, ids: pd.Index[Any]) -> Contrast:
+    """Put a contrast over a sample's prompts as one over all."""
+    weights, residuals = np.zeros(len(ids)), np.zeros(len(ids))
+    places = ids.get_indexer(sample.prompts.index)
+    weights[places], residuals[places] = contrast.weights, contrast.residuals
+    return contrast._replace(weights=weights, residuals=residuals)
+
+
+def dummies(frame: pd.DataFrame) -> Floats:
+    """Give a column of zeros and ones for each value of each column but the first."""
+    values = frame.astype(object).where(frame.notna(), "")
+    columns: Floats = pd.get_dummies(values, drop_first=True).to_numpy(dtype=np.float64)
+    return columns
+
+
+def _projected(column: Floats, others: Floats, weights: Floats | None = None) -> Floats:
+    """Give what other columns and a constant tell of one, by least squares."""
+    columns = np.column_stack([np.ones(len(column)), others])
+    weighted = columns if weights is None else columns * weights[:, None]
+    gram = np.linalg.pinv(weighted.T @ columns, rcond=_SAME, hermitian=True)
+    told: Floats = columns @ (gram @ (weighted.T @ column))
+    return told
+
+
+def penalised_regression(columns: Floats, refused: Floats) -> Any:
+    """Fit the ridge-penalised logistic regression; a share counts as so much of either outcome.
+
+    Raises:
+        PrerequisiteError: scikit-learn isn't installed.
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as missing:
+        raise PrerequisiteError(
+            escape("The regression needs scikit-learn: pip install 'or-eval[structure]'")
+        ) from missing
+    outcomes = np.repeat([1, 0], len(refused))
+    shares = np.concatenate([refused, 1 - refused])
+    counted = shares > 0
+    model = LogisticRegression(C=1 / PENALTY, solver="newton-cholesky")
+    return model.fit(np.tile(columns, (2, 1))[counted], outcomes[counted], shares[counted])

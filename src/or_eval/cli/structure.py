@@ -1,0 +1,116 @@
+"""``or-eval structure``: what the structure of prompts has to do with refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from or_eval.cli.log_options import on_conflict_option, scorer_option
+
+if TYPE_CHECKING:
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.analysis.figures.saving import Format
+
+
+def _language_and_model(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    named = dict(item.partition("=")[::2] for item in given)
+    if wrong := next((item for item in given if not all(item.partition("=")[::2])), None):
+        raise click.BadParameter(f"{wrong}: say LANGUAGE=MODEL, as zh=chinese.udpipe")
+    return named
+
+
+@click.command("structure")
+@click.argument("logs", nargs=-1, required=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="structure",
+    show_default=True,
+    help="Folder to write to; with several benchmarks, a folder of it for each.",
+)
+@click.option(
+    "--parser",
+    "parsers",
+    multiple=True,
+    metavar="LANGUAGE=MODEL",
+    callback=_language_and_model,
+    help="Parser of a language: a spaCy pipeline, or the path of a UDPipe model (.udpipe). Once "
+    "for each language.  [default: installed spaCy pipelines]",
+)
+@click.option(
+    "--surface",
+    is_flag=True,
+    help="Only measures that need no parser: counts, punctuation and words.",
+)
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(["html", "svg", "png", "pdf"]),
+    multiple=True,
+    default=["svg"],
+    show_default=True,
+    help="Form of the figures; several times for several.",
+)
+@scorer_option
+@on_conflict_option
+def structure(
+    logs: tuple[str, ...],
+    out: Path,
+    parsers: dict[str, str],
+    surface: bool,
+    formats: tuple[Format, ...],
+    scorer: str,
+    on_conflict: OnConflict,
+) -> None:
+    """Measure the structure of the prompts in LOGS, and its relation to refusal.
+
+    Writes tables (CSV) and figures: measures of each prompt (length, depth, variety of words),
+    their distributions over refused and answered prompts, their effects on refusal alone and with
+    category, language, method and the other measures held fixed, and how well they foretell it.
+
+    \b
+    English prompts, with an installed spaCy pipeline:
+      or-eval structure logs
+    Chinese ones as well, with a UDPipe model:
+      or-eval structure logs --parser zh=chinese.udpipe
+    Any language, with what needs no parser:
+      or-eval structure logs --surface
+    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    from or_eval.analysis.figures.saving import save_figure
+    from or_eval.analysis.figures.structure import structure_boxes, structure_effects_figure
+    from or_eval.analysis.report.findings import with_shown_names
+    from or_eval.analysis.report.table_files import write_csv
+    from or_eval.analysis.responses import by_benchmark, read_logs
+    from or_eval.analysis.structure.distributions import distributions
+    from or_eval.analysis.structure.measures import MEASURES, SURFACE, measure
+    from or_eval.analysis.structure.parsers import find_parsers
+    from or_eval.analysis.structure.prediction import predictions
+    from or_eval.analysis.structure.refusal_effects import samples, structure_effects
+
+    read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
+    found = {} if surface else find_parsers(read.prompts["language"].unique(), parsers)
+    measured = measure(read.prompts, found)
+    for note in [*read.notes, *([] if surface else measured.notes)]:
+        click.echo(f"note: {note}", err=True)
+    wanted = SURFACE if surface else tuple(MEASURES)
+    benchmarks = by_benchmark(read)
+    for benchmark, part in benchmarks.items():
+        place = out if len(benchmarks) == 1 else out / benchmark.replace("/", "-")
+        values = measured.values.loc[part.prompts.index, ["language", *wanted]]
+        place.mkdir(parents=True, exist_ok=True)
+        write_csv(values.reset_index(), place / "measures.csv")
+        spread = distributions(part.responses, values)
+        write_csv(spread, place / "distributions.csv")
+        boxes = structure_boxes(spread)
+        taken = samples(part.responses, part.prompts, values, wanted)
+        effects = structure_effects(taken)
+        write_csv(effects, place / "effects.csv")
+        write_csv(predictions(taken), place / "predictions.csv")
+        for figure in (boxes, structure_effects_figure(effects)):
+            if figure is not None:
+                save_figure(figure, place, formats)
+        click.echo(f"{benchmark}: {place}")
