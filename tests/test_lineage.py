@@ -97,5 +97,5 @@ def test_a_planted_method_and_measure_are_found_and_nothing_else() -> None:
 
 
 def test_nothing_is_found_where_nothing_raises_refusal() -> None:
-    told = [found(world(seed, 40, planted=False), planted=False) for seed in range(4)]
+    told = [found(world(seed, 25, planted=False), planted=False) for seed in range(4)]
     assert sum(of.false_lineage + of.false_adjusted + of.false_alone for of in told) == 0
