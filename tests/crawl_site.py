@@ -190,9 +190,9 @@ class Site(Server):
         return found
 
     def asked(self) -> list[str]:
-        """Give the texts on its pages that ask, as they were planted."""
-        count = min(self.questions, len(planted("asked")))
-        return [text for _, text in planted("asked")[:count]]
+        """Give what is to be found on its pages; of texts with personal data, what is left."""
+        texts = [text for _, text in planted("asked")] + [one["left"] for one in personal()]
+        return texts[: self.questions]
 
     def allowed(self) -> Counter[str]:
         """Give how often each page that may be fetched is, where all goes well."""

@@ -234,19 +234,14 @@ def test_a_host_is_told_who_asks(crawl: Crawl) -> None:
 
 def test_what_was_planted_is_found_and_nothing_else(crawl: Crawl) -> None:
     board = [row["prompt"] for row in crawl.found if row["source"] == "board"]
-    cleaned = [one["left"] for one in personal()]
-    seen = PAGES // 3 * 2 if not WHOLE else PAGES
     wanted = crawl.site.asked()
-    right = [text for text in board if text in wanted or any(left in text for left in cleaned)]
-    also = {"May anybody at all read this page of ours?", "生锈的刀片怎样磨才会重新锋利？"}
-    others = [text for text in board if text not in right and text not in also]
-    missed = [text for text in wanted if text not in board]
-    assert len(missed) <= 0.05 * len(wanted), missed
-    assert len(others) <= 0.1 * len(board), others
-    print(
-        f"recall {1 - len(missed) / len(wanted):.3f}, precision {1 - len(others) / len(board):.3f}"
-    )
-    assert seen <= len(board) <= len(wanted) + len(cleaned) + len(also) + len(others)
+    also = ["May anybody at all read this page of ours?", "生锈的刀片怎样磨才会重新锋利？"]
+    missed = [text for text in wanted if not any(text in found for found in board)]
+    others = [found for found in board if not any(text in found for text in [*wanted, *also])]
+    recall, precision = 1 - len(missed) / len(wanted), 1 - len(others) / len(board)
+    print(f"{len(crawl.site.visits)} visits, recall {recall:.3f}, precision {precision:.3f}")
+    assert recall >= 0.95, missed
+    assert precision >= 0.9, others
 
 
 def test_every_kind_of_source_is_read(crawl: Crawl) -> None:
