@@ -67,11 +67,14 @@ def near_duplicates_within(
     cells = _Cells(vectors)
     looked = cells.compared(vectors)
     pairs = workers(partial(_near_pairs, least), ((vectors[a], vectors[b]) for a, b in looked))
-    joined = [
-        np.stack([own[one], others[other]])
-        for (own, others), (one, other) in zip(looked, pairs, strict=True)
-    ]
-    groups = groups_of(np.concatenate(joined, axis=1), rows)
+    joined = np.concatenate(
+        [
+            np.stack([own[one], others[other]])
+            for (own, others), (one, other) in zip(looked, pairs, strict=True)
+        ],
+        axis=1,
+    )
+    groups = groups_of(joined[:, joined[0] != joined[1]], rows)
     made = workers(partial(_near_within, least), (vectors[some] for some in groups))
     found = put_together(rows, zip(groups, groups, made, strict=True))
     group = np.full(rows, -1)
