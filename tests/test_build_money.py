@@ -12,6 +12,7 @@ import pytest
 from inspect_ai.model import ModelCost
 
 from letters_builds import Builder, command, extra_stages  # noqa: F401
+from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.prices import price_of
 from or_eval.dataset_builders.engine.readiness import (
     check_answering,
@@ -189,5 +190,10 @@ def test_a_preview_shows_rows_beside_each_stage_and_leaves_the_build_alone(
     assert "SHOUT: LETTER 0" in done.stdout
     assert "unlucky" in done.stdout
     assert {path.name for path in builder.out.iterdir()} == {"preview"}
+    # A plan reckons with what the server said each call took, 10 tokens in and 5 out.
+    asked = [one for stage in planned(builder.build()) for one in stage.asked]
+    assert sum(one.calls for one in asked) > 5
+    assert all(one.input_tokens == 10 * one.calls for one in asked)
+    assert all(one.output_tokens == 5 * one.calls for one in asked)
     builder.build().run()
     assert len(builder.prompts("shout")) == 5

@@ -33,7 +33,7 @@ from or_eval.dataset_builders.engine.shards import (
     conversation_tasks,
     hold_shard,
 )
-from or_eval.dataset_builders.engine.spending import Spending
+from or_eval.dataset_builders.engine.spending import Spending, spent_in
 from or_eval.dataset_builders.engine.tested_logs import VERDICTS, judged_as_now
 from or_eval.dataset_builders.engine.workers import HERE, Workers
 from or_eval.dataset_builders.errors import BuildError
@@ -79,8 +79,7 @@ class Asker:
 
     def spent(self) -> list[Spent]:
         """Give what was spent in all runs."""
-        with closing(self._spending()) as spending:
-            return spending.spent()
+        return spent_in(self._out, self._asking.prices)
 
     def ask(
         self, name: str, items: Iterable[tuple[Item, Sequence[Question[Talk]]]]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from inspect_ai.model import ModelUsage
 
-from or_eval.dataset_builders.engine.ports import SHORT_PROMPT_TOKENS, WRITER, Calls
+from or_eval.dataset_builders.engine.ports import SHORT_PROMPT_TOKENS, TARGET, WRITER, Calls, Spent
 from or_eval.dataset_builders.engine.prices import dollars
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
-from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.engine.run import PREVIEW, Build
+from or_eval.dataset_builders.engine.spending import spent_in
 from or_eval.dataset_builders.stages import stage
+
+_Measured: TypeAlias = Mapping[tuple[str, str, str], Spent]
 
 
 class PlannedCalls(NamedTuple):
@@ -62,16 +65,22 @@ class PlannedStage(NamedTuple):
 def planned(build: Build) -> list[PlannedStage]:
     """Estimate what a build would do, from what is done already; no model is asked.
 
-    It reckons with no row dropped by what isn't done, and with no question repeated.
+    It reckons with no row dropped by what isn't done, and with no question repeated; and where the
+    build, or its preview, has asked already, with calls that take as many tokens as they did.
 
     Args:
         build: The build.
     """
     found: dict[str, PlannedStage] = {}
+    measured = {
+        (one.stage, one.role, one.model): one
+        for folder in (build.out / PREVIEW, build.out)
+        for one in spent_in(folder, {})
+    }
     for entry in build.recipe.stages:
         stored, why = (None, "") if not _reached(entry, build) else build.state(entry)
         if stored is None:
-            found[entry.name] = _to_do(entry, build, found, why)
+            found[entry.name] = _to_do(entry, build, found, measured, why)
         else:
             build.done[entry.name] = stored
             facts = stored.facts
@@ -96,13 +105,14 @@ def _to_do(
     entry: RecipeStage,
     build: Build,
     found: Mapping[str, PlannedStage],
+    measured: _Measured,
     why: str,
 ) -> PlannedStage:
     rows = _rows_in(entry, found, build.recipe)
     tokens = _tokens(entry, found)
     context = replace(build.planning_context(), row_tokens=tokens, models=build.models(entry))
     estimate = stage(entry.kind).plan(rows, entry.params, context)
-    asked = [item for calls in estimate.calls for item in _asked(entry, calls, build)]
+    asked = [item for calls in estimate.calls for item in _asked(entry, calls, build, measured)]
     return PlannedStage(
         entry.name,
         rows,
@@ -132,7 +142,9 @@ def _tokens(entry: RecipeStage, found: Mapping[str, PlannedStage]) -> int:
     return max((found[name].row_tokens for name in entry.needs), default=SHORT_PROMPT_TOKENS)
 
 
-def _asked(entry: RecipeStage, calls: Calls, build: Build) -> list[PlannedCalls]:
+def _asked(
+    entry: RecipeStage, calls: Calls, build: Build, measured: _Measured
+) -> list[PlannedCalls]:
     """Give what each model of a role would be asked, with its price."""
     is_role = "/" not in calls.role
     models = build.models(entry)
@@ -147,15 +159,16 @@ def _asked(entry: RecipeStage, calls: Calls, build: Build) -> list[PlannedCalls]
             input_tokens=-(-calls.input_tokens // len(names)),
             output_tokens=-(-calls.output_tokens // len(names)),
         )
-    usage = ModelUsage(input_tokens=calls.input_tokens, output_tokens=calls.output_tokens)
-    return [
-        PlannedCalls(
-            model,
-            calls.role if is_role else "",
-            calls.calls,
-            calls.input_tokens,
-            calls.output_tokens,
-            dollars(model, usage, build.asking.prices),
-        )
-        for model in names
-    ]
+    planned = []
+    for model in names:
+        sent, returned = calls.input_tokens, calls.output_tokens
+        took = measured.get((entry.name, calls.role if is_role else TARGET, model))
+        # The first stage asks for as much at once as is wanted, which in a preview is little.
+        if took is not None and entry.inputs:
+            sent = round(calls.calls * took.input_tokens / took.calls)
+            returned = round(calls.calls * took.output_tokens / took.calls)
+        usage = ModelUsage(input_tokens=sent, output_tokens=returned)
+        cost = dollars(model, usage, build.asking.prices)
+        role = calls.role if is_role else ""
+        planned.append(PlannedCalls(model, role, calls.calls, sent, returned, cost))
+    return planned

@@ -36,6 +36,28 @@ _FIRST_GUESS = 4_000
 """Tokens that a reply is reckoned with while none of its kind has come, and no limit is set."""
 
 
+def spent_in(out: Path, prices: Prices) -> list[Spent]:
+    """Give what was spent in a build's folder, in all runs, by all workers, at today's prices."""
+    counted: dict[tuple[str, str, str], list[int]] = {}
+    for path in [*out.glob(SPENT), *sorted(out.glob(_SPENT_BY.format("*")))]:
+        with closing(sqlite3.connect(path)) as base:
+            base.execute(_TABLE)
+            for stage, role, model, *counts in base.execute(_ALL):
+                before = counted.get((stage, role, model), [0] * len(counts))
+                counted[stage, role, model] = [sum(two) for two in zip(before, counts, strict=True)]
+    found = []
+    for (stage, role, model), (calls, sent, returned, read, write) in counted.items():
+        usage = ModelUsage(
+            input_tokens=sent,
+            output_tokens=returned,
+            input_tokens_cache_read=read,
+            input_tokens_cache_write=write,
+        )
+        cost = dollars(model, usage, prices)
+        found.append(Spent(stage, role, model, calls, sent + read + write, returned, cost))
+    return found
+
+
 class CostLimitReached(Exception):
     """The next call might cost more than is left."""
 
@@ -77,29 +99,6 @@ class Spending:
     def close(self) -> None:
         """Let go of the file."""
         self._base.close()
-
-    def spent(self) -> list[Spent]:
-        """Give what was spent in all runs, by all workers, at the prices of today."""
-        counted: dict[tuple[str, str, str], list[int]] = {}
-        for path in [self._out / SPENT, *sorted(self._out.glob(_SPENT_BY.format("*")))]:
-            with closing(sqlite3.connect(path)) as base:
-                base.execute(_TABLE)
-                for stage, role, model, *counts in base.execute(_ALL):
-                    before = counted.get((stage, role, model), [0] * len(counts))
-                    counted[stage, role, model] = [
-                        sum(two) for two in zip(before, counts, strict=True)
-                    ]
-        found = []
-        for (stage, role, model), (calls, sent, returned, read, write) in counted.items():
-            usage = ModelUsage(
-                input_tokens=sent,
-                output_tokens=returned,
-                input_tokens_cache_read=read,
-                input_tokens_cache_write=write,
-            )
-            cost = dollars(model, usage, self._prices)
-            found.append(Spent(stage, role, model, calls, sent + read + write, returned, cost))
-        return found
 
     def metered(self, model: Model, name: str, role: str, stage: str) -> Model:
         """Have a model's requests counted, and stopped where they might cost too much."""
@@ -156,7 +155,7 @@ class Spending:
         return cost
 
     def _total(self) -> float:
-        return sum(one.dollars or 0 for one in self.spent())
+        return sum(one.dollars or 0 for one in spent_in(self._out, self._prices))
 
     def _add(self, stage: str, name: str, role: str, usage: ModelUsage) -> None:
         read, write = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
