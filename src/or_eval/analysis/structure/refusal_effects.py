@@ -218,9 +218,18 @@ def _slope(
     slope = shrunk + float(moves.sum())
     if unseen is not None:
         moves = free * unseen / total
-    moved = len(refused) * min(float(refused.mean()), 1 - float(refused.mean()))
+    fewer = min(float(refused.mean()), 1 - float(refused.mean()))
+    difference = scale * slope
+    # as between two halves of the prompts that are so far apart
+    both = max(fewer - abs(difference) / 2, 0.0)
     return Contrast(
-        scale * slope, scale * (moves - parts * moves.sum()), parts, float((parts**2).sum()), moved
+        difference,
+        scale * (moves - parts * moves.sum()),
+        parts,
+        float((parts**2).sum()),
+        len(refused) * fewer,
+        up=both + max(difference, 0.0),
+        down=both + max(-difference, 0.0),
     )
 
 
@@ -246,7 +255,7 @@ def _unseen_errors(
 
 
 def _nothing(count: int) -> Contrast:
-    return Contrast(np.nan, np.zeros(count), np.zeros(count), 0.0, 0.0)
+    return Contrast(np.nan, np.zeros(count), np.zeros(count), 0.0, 0.0, 0.0, 0.0)
 
 
 def _placed(contrast: Contrast, sample: Sample, ids: pd.Index[Any]) -> Contrast:
