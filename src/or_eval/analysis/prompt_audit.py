@@ -40,8 +40,9 @@ class PromptAudit(NamedTuple):
         consensus: Rates (:func:`or_eval.analysis.rates.rates`) by ``model`` and ``consensus``.
         corrected: A row per model and measure: ``model``, ``measure``, ``audited``, ``right`` (as
             above, among the prompts that the model has a verdict on), ``as_labelled`` (the rate
-            over all prompts of the label) and ``rate`` (over those whose label is right), each
-            with ``_lower`` and ``_upper`` (``lower``, ``upper`` for the rate).
+            over all prompts of the label, corrected where verdicts are) and ``rate`` (over those
+            whose label is right), each with ``_lower`` and ``_upper`` (``lower``, ``upper`` for the
+            rate).
     """
 
     labels: pd.DataFrame
@@ -142,10 +143,19 @@ def prompt_audit(
     labelled = responses[responses["label"].isin(list(MEASURES))]
     consensus = labelled["id"].map(audit["consensus"])
     by_consensus = rates(labelled.assign(consensus=consensus), ("model", "consensus"), found)
+    of_all = rates(labelled, found=found, level=level).set_index(["model", "measure"])
     rows = []
     for (model, label), group in labelled.groupby(["model", "label"], sort=True):
-        row = _corrected(group, audit, Label(str(label)), found, level)
-        rows.append({"model": model, "measure": MEASURES[Label(str(label))], **row})
+        measure = MEASURES[Label(str(label))]
+        bounds = of_all.loc[(model, measure), ["rate", "lower", "upper"]]
+        rows.append(
+            {
+                "model": model,
+                "measure": measure,
+                **dict(zip(_AS_LABELLED, bounds, strict=True)),
+                **_corrected(group, audit, Label(str(label)), found, level),
+            }
+        )
     order = {name: place for place, name in enumerate(_LEVELS)}
     by_consensus = by_consensus.sort_values(
         ["measure", "model", "consensus"],
@@ -155,6 +165,7 @@ def prompt_audit(
     return PromptAudit(_labels(prompts, audit, level), by_consensus, pd.DataFrame(rows))
 
 
+_AS_LABELLED = ("as_labelled", "as_labelled_lower", "as_labelled_upper")
 _LEVELS = ("all say harmless", "most say harmless", "split", "most say not", "all say not")
 
 
@@ -223,9 +234,6 @@ def _corrected(
         "right": right,
         "right_lower": min(bounds["right_"][0], right),
         "right_upper": max(bounds["right_"][1], right),
-        "as_labelled": raw.value,
-        "as_labelled_lower": raw.lower,
-        "as_labelled_upper": raw.upper,
         "rate": value,
         "lower": min(lower, value),
         "upper": max(upper, value),

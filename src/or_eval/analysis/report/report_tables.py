@@ -201,7 +201,7 @@ def _prompt_audit(found: Findings) -> list[ReportTable]:
         ReportTable(
             "corrected-for-labels",
             "Rates over prompts whose label is right",
-            "As labelled is the rate of the verdicts over all prompts of the label; right the "
+            "As labelled is the rate over all prompts of the label; right the "
             "share of these prompts whose label is; rate that over them alone. Its interval holds "
             "what other prompts and the sample of prompts leave open, and what that of verdicts "
             "does where they are corrected.",

@@ -9,7 +9,7 @@ import pandas as pd
 from or_eval.analysis.tables import plain
 from or_eval.hostile_text import visible
 
-_WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa")
+_WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa", "right")
 _SHARES = frozenset(
     {
         *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection", "refusal_rate"),
@@ -26,6 +26,7 @@ _SHARES = frozenset(
             "toxic_uncertain",
             "toxic_without_verdict",
         ),
+        *("right", "as_labelled", "certain", "certain_errors", "known_lower", "known_upper"),
         *("unsure_a", "unsure_b", "uncertain_a", "uncertain_b"),
         *("without_verdict_a", "without_verdict_b"),
     }
