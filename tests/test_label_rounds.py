@@ -290,6 +290,54 @@ def test_what_strangers_write_does_no_harm_where_it_is_shown(logs: Path, tmp_pat
     assert not raters.str.startswith(("=", "+", "-", "@")).any()
 
 
+HARMLESS_RESULT = {"from_name": "label", "value": {"choices": ["direct_answer"]}}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"annotations": [{"result": [{**HARMLESS_RESULT, "value": {"choices": [["x"]]}}]}]},
+        {"annotations": [{"result": [{**HARMLESS_RESULT, "value": {"choices": {"a": 1}}}]}]},
+        {"annotations": [{"result": [{**HARMLESS_RESULT, "value": 1}]}]},
+        {"annotations": [{"result": 1}]},
+        {"annotations": None},
+        {"data": {"key": ["x"], "prompt": 1, "response": None}, "annotations": []},
+        {"data": {"key": "\ud800", "prompt": "x", "response": "y"}, "annotations": []},
+        {"data": None},
+    ],
+)
+def test_an_export_changed_by_hand_is_told_by_its_task(
+    logs: Path, tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 6)
+    tasks = json.loads((out / "tasks.json").read_text())[:2]
+    tasks[1] = {**tasks[1], "annotations": [], **changed}
+    tasks[0]["annotations"] = [{"result": [HARMLESS_RESULT], "completed_by": "\ud800"}]
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(tasks))
+    result = run("label", "import", out, export)
+    assert result.exit_code == 1, result.output
+    assert "export.json, task 2: " in result.output
+    assert "Traceback" not in result.output
+    assert isinstance(result.exception, SystemExit)
+    assert not (out / "history.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["sample.jsonl", "gold.jsonl", "round.json"])
+def test_files_of_a_folder_that_were_changed_are_named(
+    logs: Path, gold: Path, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "labels"
+    options = ("--annotator", "ana", "--gold", gold)
+    done("label", "export", logs, "--out", out, "--size", 6, *options)
+    for text in ("{", '{"key": 1}\n', "[]\n"):
+        (out / name).write_text(text)
+        result = run("label", "import", out, out / "ana.xlsx")
+        assert isinstance(result.exception, SystemExit), result.exception
+        assert name in result.output
+
+
 @pytest.mark.parametrize("name", ["=cmd", "<b>", "a/b", "", "a\x00b"])
 def test_a_name_that_is_no_file_name_is_refused(logs: Path, tmp_path: Path, name: str) -> None:
     result = run("label", "export", logs, "--out", tmp_path / "labels", "--annotator", name)

@@ -79,5 +79,14 @@ def read_gold(folder: Path) -> list[GoldCase]:
     path = folder / GOLD
     if not path.exists():
         return []
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return [GoldCase(Task(r["key"], r["prompt"], r["response"]), r["answer"]) for r in rows]
+    cases = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        try:
+            row = json.loads(line)
+            answer = row.pop("answer")
+            cases.append(GoldCase(Task(**row), answer))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DataError(
+                f"{path}, line {number}: is not as it was written ({shown(error)})"
+            ) from None
+    return cases

@@ -151,6 +151,9 @@ def _sample(folder: Path) -> pd.DataFrame:
     if not path.exists():
         raise DataError(f"{folder}: has no {SAMPLE}; make the tasks with or-eval label export")
     try:
-        return pd.read_json(path, lines=True, dtype=dict.fromkeys(_TEXTS, str))
+        sample = pd.read_json(path, lines=True, dtype=dict.fromkeys(_TEXTS, str))
     except ValueError as error:
         raise DataError(f"{path}: is not as it was written ({error})") from None
+    if missing := {"key", "id", "stratum", "stratum_size", "prompt"} - set(sample.columns):
+        raise DataError(f"{path}: is not as it was written (no column {min(missing)})")
+    return sample

@@ -82,8 +82,9 @@ def draw(
         by: Columns that make a stratum.
     """
     parts = [
-        _systematic(part, counts.get(str(stratum), 0), str(stratum), seed)
+        _systematic(part, counts[str(stratum)], str(stratum), seed)
         for stratum, part in rows.groupby(stratum_of(rows, by), sort=True)
+        if counts.get(str(stratum))
     ]
     return pd.concat(parts).sort_index()
 
@@ -114,11 +115,9 @@ def _systematic(rows: pd.DataFrame, count: int, stratum: str, seed: int) -> pd.D
     order = rows.assign(_digest=[_digest(seed, *identity) for identity in identities])
     order = order.sort_values([name for name in (*_SPREAD, "_digest") if name in order])
     start = int(_digest(seed, stratum)[:12], 16) / 16**12
-    places = np.floor((start + np.arange(count)) * len(rows) / max(count, 1)).astype(int)
+    places = np.floor((start + np.arange(count)) * len(rows) / count).astype(int)
     drawn = order.iloc[places].drop(columns="_digest")
-    return drawn.assign(
-        stratum=stratum, stratum_size=len(rows), probability=count / max(len(rows), 1)
-    )
+    return drawn.assign(stratum=stratum, stratum_size=len(rows), probability=count / len(rows))
 
 
 def _digest(*parts: object) -> str:

@@ -89,7 +89,7 @@ def read_export(
     """
     try:
         exported = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: can't be read as JSON ({error})") from None
     yield from annotations_of(exported, tasks, names, path.name)
 
@@ -135,7 +135,9 @@ def _of_task(
             reason=_chosen(said, REASON),
             harm=_chosen(said, HARM),
             note=visible_text(" ".join(map(str, said.get(NOTE, {}).get("text", [])))),
-            at=str(annotation.get("updated_at") or annotation.get("created_at") or ""),
+            at=visible_text(
+                str(annotation.get("updated_at") or annotation.get("created_at") or "")
+            ),
             origin=where,
         )
 
@@ -148,4 +150,4 @@ def _account(completed_by: Any) -> str:
 
 def _chosen(said: dict[str, Any], name: str) -> str | None:
     choices = said.get(name, {}).get("choices", [])
-    return choices[0] if choices else None
+    return str(choices[0]) if choices else None

@@ -14,7 +14,7 @@ from time import monotonic, sleep
 from typing import NamedTuple
 
 import httpx
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from or_eval.labelling.studio.environment import outside_environment
 from or_eval.sources.errors import DataError
@@ -88,7 +88,10 @@ class Running(NamedTuple):
 def read_access(folder: Path) -> Access | None:
     """Give what is needed to reach a round's Label Studio, if it was ever started."""
     path = folder / DATA / _ACCESS
-    return Access.model_validate_json(path.read_bytes()) if path.exists() else None
+    try:
+        return Access.model_validate_json(path.read_bytes()) if path.exists() else None
+    except ValidationError as error:
+        raise DataError(f"{path}: is not as it was written ({error.errors()[0]['msg']})") from None
 
 
 def write_access(folder: Path, access: Access) -> None:
