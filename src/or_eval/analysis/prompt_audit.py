@@ -147,7 +147,7 @@ def prompt_audit(
     rows = []
     for (model, label), group in labelled.groupby(["model", "label"], sort=True):
         measure = MEASURES[Label(str(label))]
-        bounds = of_all.loc[(model, measure), ["rate", "lower", "upper"]]
+        bounds = of_all.loc[(str(model), measure), ["rate", "lower", "upper"]]
         rows.append(
             {
                 "model": model,
