@@ -7,6 +7,7 @@ assert site.paths() == site.allowed()
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 import time
@@ -217,7 +218,7 @@ class Site(Server):
             "/private/open",
         ]
         once += [f"/spin/{n}" for n in range(6)]
-        once += ["/feed.xml", "/sitemap.xml", "/listed/1", "/list.txt", "/noted", *API]
+        once += ["/bomb.xml", "/feed.xml", "/sitemap.xml", "/listed/1", "/list.txt", "/noted", *API]
         twice = ["/busy", "/down", "/leave/later"]
         return Counter([*once, *twice, *twice])
 
@@ -269,6 +270,8 @@ class Site(Server):
                 return Answer(
                     SITEMAP.format(self.url("/listed/1")).encode(), kind="application/xml"
                 )
+            case ["bomb.xml"]:
+                return Answer(gzip.compress(b" " * 3_000_000), kind="application/x-gzip")
             case ["listed", "1"]:
                 return Answer(page("Where does the map of a site lead to?", "Here."))
             case ["list.txt"]:

@@ -91,7 +91,9 @@ def sources(site: Site, elsewhere: Server, closed: Server, slow: Server) -> dict
         "sources": [
             source("board", site.url("/"), follow=FOLLOW, depth=CALENDAR_DEPTH, **ours),
             source("feed", site.url("/feed.xml"), kind="feed", **ours),
-            source("map", site.url("/sitemap.xml"), kind="sitemap", **ours),
+            source(
+                "map", [site.url("/bomb.xml"), site.url("/sitemap.xml")], kind="sitemap", **ours
+            ),
             source("list", site.url("/list.txt"), kind="list", **ours),
             source(
                 "api",
@@ -197,6 +199,7 @@ def test_nobody_is_led_elsewhere(crawl: Crawl) -> None:
     }
     assert why[crawl.site.url("/private/closed")] == "Forbidden by robots.txt"
     assert why[crawl.site.url("/huge")] == "is too large"
+    assert why[crawl.site.url("/bomb.xml")].startswith("can't be read")
     assert why[crawl.site.url("/spin/5")] == "max redirections reached"
     assert "doesn't allow" in why["http://169.254.169.254/latest/meta-data/"]
 

@@ -14,14 +14,17 @@ from crawl_site import personal, planted
 from or_eval.dataset_builders.crawling import network_guard
 from or_eval.dataset_builders.crawling.asking_rules import asks
 from or_eval.dataset_builders.crawling.candidates import candidates, tidy
+from or_eval.dataset_builders.crawling.crawl import crawled
 from or_eval.dataset_builders.crawling.network_guard import GuardedResolver, is_public
 from or_eval.dataset_builders.crawling.page_text import of_feed, of_page, of_reply
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
 from or_eval.dataset_builders.crawling.snapshot import Page, Snapshot
 from or_eval.dataset_builders.crawling.sources_file import Reply, Source, SourcesFile, load_sources
+from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.engine.ports import Dropped, Kept
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.sources import load_prompts
+from or_eval.sources.errors import DataError
 from or_eval.sources.language import detect_language
 
 HEAD = "contact: lab@example.org\nsources:\n"
@@ -56,6 +59,9 @@ def test_what_is_wrong_with_sources_is_told_in_a_line(tmp_path: Path, text: str,
 
 
 def test_a_source_allows_its_hosts_and_patterns_alone() -> None:
+    assert Source(name="a", start="https://bücher.example/", licence="x").allows(
+        "https://xn--bcher-kva.example/"
+    )
     source = Source(
         name="a", start="https://example.org/", licence="mit", hosts=["img.example.org:8080"],
         follow=["/q/"], skip=["/q/9"],
@@ -225,6 +231,9 @@ def test_hidden_text_is_not_read_and_names_are() -> None:
     assert not [text for text in found.passages if text.startswith(("Who", "How"))]
     assert found.authors == ["Ann Oak", "bo_77"]
     assert of_page("").passages == []
+    assert of_page("<html hidden><p>Who hides a whole page?").passages == [
+        "Who hides a whole page?"
+    ]
     assert of_page("\x00<<<").passages is not None
 
 
@@ -260,3 +269,8 @@ def test_the_extra_is_asked_for_where_it_is_missing(tmp_path: Path) -> None:
     )
     assert done.stderr == "Error: crawling needs scrapy: pip install 'or-eval[crawl]'\n"
     assert done.returncode == 1
+
+
+def test_one_crawl_at_a_time_goes_on_in_a_folder(tmp_path: Path) -> None:
+    with locked(tmp_path, "crawls"), pytest.raises(DataError, match="another process crawls here"):
+        crawled(tmp_path / "sources.yaml", tmp_path, print)

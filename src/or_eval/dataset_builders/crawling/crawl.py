@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from or_eval.dataset_builders.crawling.snapshot import Snapshot, new_snapshot, snapshots
+from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.errors import BuildError
 
 _PROCESS = "or_eval.dataset_builders.crawling.crawl_process"
@@ -43,6 +44,12 @@ def crawled(
         KeyboardInterrupt: It was interrupted; it goes on when it is called again.
     """
     check_needs()
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, "crawls"):
+        return _newest(sources, folder, say, again=again)
+
+
+def _newest(sources: Path, folder: Path, say: Callable[[str], None], *, again: bool) -> Snapshot:
     there = snapshots(folder)
     if there and there[-1].finished and not again:
         say(f"{there[-1].folder}: crawled by {there[-1].finished}; a new crawl is --again")

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from scrapy.crawler import CrawlerProcess
 
 from or_eval.dataset_builders.crawling.network_guard import PRIVATE_PLACES
@@ -93,6 +94,12 @@ def settings_of(said: SourcesFile, snapshot: Snapshot) -> dict[str, Any]:
 def main(folder: Path) -> None:
     """Crawl for a snapshot, from its beginning or from where it was stopped."""
     snapshot = Snapshot(folder)
+    # One whose starter was killed may still be waiting for what is under way.
+    with FileLock(folder.parent / ".crawling"):
+        _crawl(snapshot)
+
+
+def _crawl(snapshot: Snapshot) -> None:
     said = snapshot.sources
     snapshot.open()
     process = CrawlerProcess(settings_of(said, snapshot))

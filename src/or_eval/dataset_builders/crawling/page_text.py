@@ -21,8 +21,8 @@ _AUTHORS = (
     " | //meta[@name='author']/@content"
 )
 _UNSEEN = (
-    "//script | //style | //template | //noscript | //*[@hidden] | //*[@aria-hidden='true']"
-    " | //*[contains(translate(@style, ' ', ''), 'display:none')]"
+    "//script | //style | //template | //noscript | /html/*//*[@hidden or @aria-hidden='true'"
+    " or contains(translate(@style, ' ', ''), 'display:none')]"
 )
 _ENTRIES = "//*[local-name()='item' or local-name()='entry']"
 _ENTRY_TEXTS = (

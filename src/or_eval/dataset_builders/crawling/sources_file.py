@@ -6,7 +6,7 @@ import copy
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import re2
 import yaml
@@ -135,8 +135,7 @@ class Source(_Said):
     def places(self) -> frozenset[Place]:
         """Where its pages may come from."""
         starts = (place_of(address) for address in self.start)
-        hosts = (urlsplit(f"//{host}") for host in self.hosts)
-        given = [*starts, *((host.hostname or "", host.port or 443) for host in hosts)]
+        given = [*starts, *(place_of(f"https://{host}") for host in self.hosts)]
         usual = set(_PORTS.values())
         return frozenset(
             (host, one) for host, port in given for one in (usual if port in usual else {port})
@@ -231,8 +230,9 @@ def load_sources(path: Path) -> SourcesFile:
 def place_of(url: str) -> Place:
     """Give the host and port of an address; none of an address that has none."""
     try:
-        parts: SplitResult = urlsplit(url)
-        return parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode()
+        return host, parts.port or _PORTS.get(parts.scheme, 0)
     except ValueError:
         return "", 0
 

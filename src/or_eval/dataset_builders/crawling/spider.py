@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from scrapy import Spider
+from scrapy import Spider, signals
 from scrapy.http import Request, Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.utils.gz import gunzip, gzip_magic_number
@@ -43,6 +43,13 @@ class SourcesSpider(Spider):
         self._links = LinkExtractor()
         # Kept by Scrapy where a crawl is stopped, and given back when it goes on.
         self.state: dict[str, Any] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Self:
+        """Make the spider of a crawl, as Scrapy does."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.unreadable, signal=signals.spider_error)
+        return spider
 
     async def start(self) -> AsyncIterator[Request]:
         """Ask for the starts of all sources."""
@@ -132,6 +139,10 @@ class SourcesSpider(Spider):
             url = _next_number(response.url, reply.page)
         if url and (request := self._request(source, response.urljoin(url), start=True)):
             yield request
+
+    def unreadable(self, failure: Any, response: Response) -> None:
+        """Write down that a page was had, but made the reading of it fail."""
+        self._write_failed(response.url, self._source(response), f"can't be read: {failure.value}")
 
     def failed(self, failure: Any) -> None:
         """Write down why a page wasn't had."""
