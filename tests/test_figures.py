@@ -272,14 +272,14 @@ def test_shown_names_are_short_visible_and_all_different() -> None:
     [
         ("openai/gpt-4o-mini", "OpenAI", ("gpt", 4.0)),
         ("gpt-3.5-turbo-0125", "OpenAI", ("gpt", 3.5)),
-        ("gpt4 (system_prompt=safe)", "OpenAI", ("gpt", 4.0)),
+        ("gpt4 (system_prompt=safe)", None, ("gpt", 4.0)),
         ("openai/o3-mini", "OpenAI", ("o", 3.0)),
         ("anthropic/claude-3-5-sonnet-20241022", "Anthropic", ("claude", 3.5)),
         ("claude-sonnet-4-20250514", "Anthropic", ("claude", 4.0)),
         ("together/meta-llama/Meta-Llama-3.1-8B", "Meta", ("llama", 3.1)),
         ("Llama-2-7b-chat", "Meta", ("llama", 2.0)),
-        ("mistralguard", "Mistral AI", None),
-        ("gemma-7b-it", "Google", None),
+        ("mistralguard", None, None),
+        ("gemma-7b-it", None, None),
         ("Qwen/Qwen2.5-72B-Instruct", "Qwen", ("qwen", 2.5)),
         ("olive-7b", None, None),
         ("<script>", None, None),
@@ -302,9 +302,10 @@ def test_models_are_coloured_by_maker_or_not_at_all() -> None:
     assert by_maker["gpt-4"] == by_maker["o1"] != by_maker["claude-3-opus"]
     assert by_maker["olive"] == NEUTRAL
     assert set(colours(["olive", "almond"]).values()) == {COLOURS[0]}
-    makers = ["gpt", "claude", "llama", "qwen", "gemma", "mistral", "phi", "falcon", "yi"]
-    assert len(makers) > MOST_COLOURS
-    assert set(colours(makers).values()) == {COLOURS[0]}
+    models = ["gpt-4", "claude-3-opus", "gemini-2.5-pro", "deepseek-chat", "grok-4", "glm-4.5"]
+    models += ["meta-llama/Llama-3.3-70B-Instruct", "Qwen/Qwen2.5-72B-Instruct", "mistral"]
+    assert len({maker(model) for model in models}) > MOST_COLOURS
+    assert set(colours(models).values()) == {COLOURS[0]}
 
 
 # Colours
@@ -477,9 +478,7 @@ def test_trends_follow_the_generations_of_a_line() -> None:
     rates = rate_rows(models)
     figure = generation_trends(rates)
     assert figure is not None
-    assert [panel["title"] for panel in spec(figure)["concat"]] == [
-        *("claude (Anthropic)", "gpt (OpenAI)")
-    ]
+    assert [panel["title"] for panel in spec(figure)["concat"]] == [*("claude", "gpt")]
     same(
         figure.data[["model", "measure", "rate"]],
         rates[~rates["model"].isin(models[5:])],
@@ -514,6 +513,16 @@ def test_four_fold_tables_have_a_table_per_model_and_language() -> None:
         )
         ends = (row["lower"], row["upper"]) if refused else (1 - row["upper"], 1 - row["lower"])
         assert cell["range"] == f"{100 * ends[0]:.0f}–{100 * ends[1]:.0f}"
+
+
+def test_four_fold_tables_of_corrected_rates_say_so_and_count_nothing() -> None:
+    rates = rate_rows(1, language=["en"])
+    plain, corrected = four_fold_tables(rates), four_fold_tables(rates.assign(sampled=9))
+    assert plain is not None
+    assert "as they stand" in plain.note
+    assert corrected is not None
+    assert corrected.note.endswith("Corrected by a sample of which the truth is known.")
+    assert not any(":" in cell["text"] for cell in rows_drawn(corrected, "response"))
 
 
 def test_label_confusion_counts_labels_against_verdicts() -> None:

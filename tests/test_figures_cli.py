@@ -77,6 +77,12 @@ def test_every_kind_is_drawn_from_a_command(logs: Path, tmp_path: Path) -> None:
     written = {path.stem for path in (tmp_path / "out").glob("*.svg")}
     assert len(written) == len(KINDS)
     assert {path.stem for path in (tmp_path / "out").glob("*.csv")} == written
+    for name in ("four-fold", "classes"):
+        drawn = (tmp_path / "out" / f"{name}.csv").read_text("utf-8")
+        assert (
+            run(logs, "--out", tmp_path / "plain", "--kind", name.replace("-", "_")).exit_code == 0
+        )
+        assert drawn != (tmp_path / "plain" / f"{name}.csv").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -386,6 +386,11 @@ def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
         [row] = summary_of(out / name)["models"]
         assert row["over_refusal"] == rate
         assert f'href="{name}/index.html"' in (out / "index.html").read_text("utf-8")
+        page = (out / name / "index.html").read_text("utf-8")
+        for link in re.findall(r'href="(\.\./[^"]*)"', page):
+            assert (out / name / link).is_file()
+        assert 'href="../index.html"' in page
+        assert 'href="../responses.parquet"' in page
     table = pd.read_csv(out / "tables" / "models.csv")
     assert table.set_index("benchmark")["over_refusal"].to_dict() == {"xstest": 1, "lto": 0}
     # pooled only when asked, over the older report

@@ -168,6 +168,7 @@ def _read_head(info: EvalLogInfo, name: str) -> LogHead:
         raise LogError(
             f"{_location(info)}: can't be read as an Inspect log ({_first_line(problem)})"
         ) from problem
+    header.reductions = None  # a score for each sample, which nothing here reads
     return LogHead(_location(info), name, info.mtime or 0, header)
 
 

@@ -10,6 +10,7 @@ from or_eval.analysis.figures.drawing import (
     PLOT_WIDTH,
     Figure,
     altair,
+    corrected_note,
     finished,
     name_room,
     tooltips,
@@ -67,7 +68,7 @@ def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
         "classes",
         "How models respond",
         "Shares of the response classes; the black mark is the 95 % interval of where refusals "
-        "(all classes but direct_answer) end.",
+        f"(all classes but direct_answer) end. {corrected_note(rates)}",
         finished(chart, least=_LEAST, panels=len(panels), margin=margin, legend=order),
         known[["model", "label", "response_class", "n", "total", "share", "lower", "upper"]],
     )

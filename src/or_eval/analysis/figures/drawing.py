@@ -147,6 +147,13 @@ def hollow_note(data: pd.DataFrame) -> str:
     return " A hollow point has no interval: all its prompts are of one family."
 
 
+def corrected_note(rates: pd.DataFrame) -> str:
+    """Say whether rates are corrected by what is known of a sample."""
+    if "sampled" in rates and (rates["sampled"] > 0).any():
+        return "Corrected by a sample of which the truth is known."
+    return "The verdicts as they stand."
+
+
 def rate_axis(title: str | None, domain: tuple[float, float]) -> Any:
     """Give an axis of percentages with round ticks, none of them beyond 0 and 100 %."""
     low, high = max(domain[0], 0.0), min(domain[1], 1.0)

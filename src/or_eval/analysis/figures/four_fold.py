@@ -6,7 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from or_eval.analysis.figures.drawing import Figure, percent, with_interval, with_shown_names
+from or_eval.analysis.figures.drawing import (
+    Figure,
+    corrected_note,
+    percent,
+    with_interval,
+    with_shown_names,
+)
 from or_eval.analysis.figures.heat_maps import cells, in_panels
 from or_eval.analysis.tables import records
 
@@ -31,9 +37,8 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
     return Figure(
         "four-fold",
         "Safe and toxic prompts, answered and refused",
-        "The verdicts as they stand; shares are of the safe and of the toxic prompts, in small "
-        "figures with the 95 % interval. "
-        "The upper right is over-refusal, the lower right toxic rejection.",
+        "Shares of the safe and of the toxic prompts, in small figures with the 95 % interval. The "
+        f"upper right is over-refusal, the lower right toxic rejection. {corrected_note(known)}",
         in_panels(data, "prompts", "response"),
         known[["model", "language", "measure", "n", "refused", "rate", "lower", "upper"]],
     )
@@ -42,6 +47,7 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
 def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
     """Give the cells of a rate: refused, and what is left of the whole."""
     rate, lower, upper, n = (row[name] for name in ("rate", "lower", "upper", "n"))
+    corrected = row.get("sampled", 0) > 0  # then shares are of no whole number of responses
     place = {
         "model": f"{row['model']}, {row['language']}" if several else row["model"],
         "prompts": _ROWS[row["measure"]],
@@ -56,7 +62,7 @@ def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
         found.append(
             place
             | {"response": response, "share": share[0], "interval": interval}
-            | {"text": f"{count:,}: {percent(share[0])}"}
+            | {"text": percent(share[0]) if corrected else f"{count:,}: {percent(share[0])}"}
             | {"range": interval.partition(" (")[2].rstrip(")")}
         )
     return found

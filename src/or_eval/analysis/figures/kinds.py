@@ -63,10 +63,11 @@ class Material:
         if SENSITIVE_PART in by:
             responses = responses.assign(sensitive_part=responses["id"].map(self._parts))
         split = all(responses[name].nunique() > 1 for name in by if name != "model")
-        return rates(responses if split else responses.iloc[:0], by, self._sample)
+        return rates(responses if split else responses.iloc[:0], by, self.sample)
 
     @cached_property
-    def _sample(self) -> Corrections | None:
+    def sample(self) -> Corrections | None:
+        """What labels, or an audit, say of the verdicts; None where there are none."""
         responses = self.logs.responses
         truth = (
             audited_truth(responses)
@@ -95,12 +96,11 @@ class Kind(NamedTuple):
 
 
 def _classes(of: Material) -> Figure | None:
-    return class_stack(class_shares(of.logs.responses), rates(of.logs.responses))
+    return class_stack(class_shares(of.logs.responses, found=of.sample), of.rates("model"))
 
 
 def _four_fold(of: Material) -> Figure | None:
-    known = of.logs.responses
-    return four_fold_tables(rates(known, ("model", "language")))
+    return four_fold_tables(rates(of.logs.responses, ("model", "language"), of.sample))
 
 
 def _agreement(of: Material) -> Figure | None:

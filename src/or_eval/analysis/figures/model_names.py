@@ -1,4 +1,4 @@
-"""What a model's name tells: who made it, of which line it is, and of which generation."""
+"""Who made a model, of which line it is, and of which generation."""
 
 from __future__ import annotations
 
@@ -23,20 +23,15 @@ class Generation(NamedTuple):
 
 
 def maker(model: str) -> str | None:
-    """Give who made a model: by Inspect's table of models, else by the line that it is of.
+    """Give who made a model, as Inspect's table of models has it.
+
+    A name that only starts as another maker's models do (``mistralguard``) tells nothing.
 
     Args:
         model: Its name, with or without its provider, and with the condition it was run under.
-
-    Returns:
-        The maker's name; None where nothing tells it.
     """
-    name = _bare(model)
-    info = get_model_info(name)
-    if info is not None and info.organization:
-        return info.organization
-    line = _line(name)
-    return None if line is None else _makers()[line[0]]
+    info = get_model_info(_bare(model))
+    return None if info is None else info.organization or None
 
 
 def generation(model: str) -> Generation | None:
@@ -63,7 +58,7 @@ def _bare(model: str) -> str:
 def _line(name: str) -> tuple[str, int] | None:
     """Give the first known line that a word of a name is of, and where the line's name ends."""
     for word in _WORD.finditer(name.rsplit("/", 1)[-1].lower()):
-        for line in _makers():
+        for line in _lines():
             whole = word[0] == line if len(line) < 3 else word[0].startswith(line)
             if whole:
                 return line, word.start() + len(line)
@@ -71,7 +66,7 @@ def _line(name: str) -> tuple[str, int] | None:
 
 
 @cache
-def _makers() -> dict[str, str]:
-    text = (files("or_eval") / "analysis" / "figures" / "makers.toml").read_text("utf-8")
-    makers: dict[str, str] = tomllib.loads(text)["lines"]
-    return makers
+def _lines() -> list[str]:
+    text = (files("or_eval") / "analysis" / "figures" / "model_lines.toml").read_text("utf-8")
+    lines: list[str] = tomllib.loads(text)["lines"]
+    return lines

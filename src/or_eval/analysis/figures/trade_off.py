@@ -81,7 +81,7 @@ def trade_off(rates: pd.DataFrame) -> Figure | None:
         )
     data = _readable(points)
     if data["colour"].nunique() > 1:
-        note += " Models with one maker in their names share a colour; those with none are grey."
+        note += " Models of one maker share a colour; those that Inspect doesn't know are grey."
     window = _crowd(points)
     colour = _colour(data)
     panels = [_panel(data, colour, _WHOLE, fit, window)]

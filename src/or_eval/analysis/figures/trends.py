@@ -16,7 +16,7 @@ from or_eval.analysis.figures.drawing import (
     scales,
     tooltips,
 )
-from or_eval.analysis.figures.model_names import generation, maker
+from or_eval.analysis.figures.model_names import generation
 
 _MEASURES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
 _PANEL_WIDTH, _PANEL_HEIGHT = 260, 220
@@ -39,7 +39,6 @@ def generation_trends(rates: pd.DataFrame) -> Figure | None:
     told = known["model"].map(generation)
     known, told = known[told.notna()], told.dropna()
     known = known.assign(
-        maker=known["model"].map(maker),
         line=told.map(lambda of: of.line),
         generation=told.map(lambda of: of.version),
     )
@@ -49,13 +48,12 @@ def generation_trends(rates: pd.DataFrame) -> Figure | None:
         return None
     alt = altair()
     data = drawn(known, "model").assign(
-        panel=[f"{line} ({of})" for line, of in zip(known["line"], known["maker"], strict=True)],
         step=[f"{version:g}" for version in known["generation"]],
         measure=known["measure"].map(_MEASURES),
     )
     panels = [
         _panel(group).properties(title=str(line), width=_PANEL_WIDTH, height=_PANEL_HEIGHT)
-        for line, group in data.groupby("panel", sort=True)
+        for line, group in data.groupby("line", sort=True)
     ]
     chart = alt.concat(*panels, columns=min(3, len(panels)))
     note = (
@@ -72,7 +70,7 @@ def generation_trends(rates: pd.DataFrame) -> Figure | None:
         ),
         known[
             [
-                *("maker", "line", "generation", "model", "measure"),
+                *("line", "generation", "model", "measure"),
                 *("n", "refused", "rate", "lower", "upper"),
             ]
         ],

@@ -102,13 +102,13 @@ def write_folder(report: Report, out: Path, logs: Logs | None = None) -> Path:
     return out / _PAGE
 
 
-def _write(report: Report, folder: Path, logs: Logs | None) -> None:
-    """Write the files of a report, the page last."""
+def _write(report: Report, folder: Path, logs: Logs | None, above: str = "") -> None:
+    """Write the files of a report, the page last; the responses stand beside the one above."""
     if logs is not None:
         write_responses(logs, folder / "responses.parquet")
     for name, part in report.parts.items():
         (folder / name).mkdir()
-        _write(part, folder / name, None)
+        _write(part, folder / name, None, above="../")
     for figure in tracked(report.figures, "Saving figures"):
         save_figure(figure, folder / "figures")
     settings = [] if report.settings is None else [report.settings]
@@ -133,7 +133,7 @@ def _write(report: Report, folder: Path, logs: Logs | None) -> None:
     }
     text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
     (folder / _SUMMARY).write_text(text + "\n", encoding="utf-8")
-    (folder / _PAGE).write_text(page(report, made), encoding="utf-8")
+    (folder / _PAGE).write_text(page(report, made, above), encoding="utf-8")
 
 
 def _put(new: Path, out: Path, beside: Path) -> None:

@@ -16,12 +16,14 @@ from or_eval.analysis.report.contents import Report
 from or_eval.analysis.report.shown_tables import shown_table
 
 
-def page(report: Report, made: dict[str, Any]) -> str:
+def page(report: Report, made: dict[str, Any], above: str = "") -> str:
     """Render a report; all its data pass :func:`or_eval.analysis.figures.html_page.render_page`.
 
     Args:
         report: The report.
         made: Which version of or-eval made it, and when (``or_eval``, ``created``).
+        above: Where the folder lies that the report on all benchmarks is in, as ``../``; empty
+            where that is this report.
     """
     same, differing = alike(report.runs.frame)
     browser = report.browser
@@ -39,6 +41,7 @@ def page(report: Report, made: dict[str, Any]) -> str:
         },
         report=report,
         made=made,
+        above=above,
         headline=shown_table(report.headline.frame),
         same=same,
         differing=shown_table(differing),
