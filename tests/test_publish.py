@@ -347,3 +347,19 @@ def test_what_a_build_named_like_a_public_set_wrote_is_not_taken_for_that_sets(t
     (line,) = [line for line in card.splitlines() if line.startswith("| lto | 1 |")]
     assert "Liu et al." in line
     assert "| not stated |" in line
+
+
+def test_rows_whose_licence_keeps_them_out_are_held_back_and_named(tmp_path):
+    closed = {"licence": "all rights reserved"}
+    rows = [*SAFE, row("Hi", source="falsereject"), row("Ho", source="mine", meta=closed),
+            row("Hu", source="lto"), row("Ha", source="open", meta={"licence": "MIT"})]  # fmt: skip
+    result = publish(tmp_path, {"full": rows})
+    assert [(one.record.prompt, one.reason, one.detail) for one in result.dropped] == [
+        ("Hi", "licence", "falsereject asks of such sets that nobody sells it (CC-BY-NC-4.0), and this one is under CC-BY-4.0"),
+        ("Ho", "licence", "mine forbids changed copies (all rights reserved)"),
+    ]  # fmt: skip
+    # Where none is stated, its users may have one, which a push asks for.
+    assert {kept.prompt for kept in result.rows} == {*(safe.prompt for safe in SAFE), "Hu", "Ha"}
+    card = (tmp_path / "dataset" / "README.md").read_text("utf-8")
+    assert "licence: 2" in card
+    assert "| open | 1 | open | MIT |" in card

@@ -533,23 +533,23 @@ def test_a_name_that_is_none(name):
 
 
 @pytest.mark.parametrize(
-    ("source", "says"),
+    ("source", "licence", "says"),
     [
-        ("lto", "source 'lto' (2 rows) states no licence"),
-        ("unheard of", "source 'unheard of' (2 rows) states no licence"),
-        ("falsereject", "source 'falsereject' (2 rows) asks of such sets that nobody sells it (CC-BY-NC-4.0)"),
-        ("closed", "source 'closed' (2 rows) forbids changed copies (CC-BY-ND-4.0)"),
+        ("lto", "not stated", "source 'lto' (2 rows) states no licence"),
+        ("unheard of", "not stated", "source 'unheard of' (2 rows) states no licence"),
+        ("falsereject", "CC-BY-NC-4.0", "source 'falsereject' (2 rows) asks of such sets that nobody sells it (CC-BY-NC-4.0)"),
+        ("closed", "CC-BY-ND-4.0", "source 'closed' (2 rows) forbids changed copies (CC-BY-ND-4.0)"),
     ],
 )  # fmt: skip
-def test_rows_that_may_not_be_passed_on_stop_a_push(hub, run, tmp_path, source, says):
+def test_rows_that_may_not_be_passed_on_stop_a_push(hub, run, tmp_path, source, licence, says):
     rows = [*SAFE, row("Hi a", source=source), row("Hi b", source=source)]
-    base = {"name": "closed", "licence": "CC-BY-ND-4.0"}
-    publish(tmp_path, {"full": rows}, params={"licence": "cc-by-4.0", "sources": [base]})
-    assert says in run("push", tmp_path, "acme/prompts", "--yes").error
-    assert not hub.requests
     stated = [{"name": source, "licence": "by permission"}]
     publish(tmp_path, {"full": rows}, params={"licence": "cc-by-4.0", "sources": stated})
     assert problems(read_dataset(tmp_path), []) == []
+    card = tmp_path / "dataset" / "README.md"
+    card.write_text(card.read_text("utf-8").replace("by permission", licence), "utf-8")
+    assert says in run("push", tmp_path, "acme/prompts", "--yes").error
+    assert not hub.requests
 
 
 def test_a_build_and_a_push_wait_for_each_other(hub, run, tmp_path):

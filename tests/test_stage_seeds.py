@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
+from or_eval.dataset_builders.categories import category_key
 from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages.seeds import STAGE, SeedsParams
-from or_eval.dataset_builders.writing.seed_data import category_key
 from or_eval.schema import Label, prompt_id, taxonomies
 from servers import Reply
 from stage_context import run_stage, stage_context

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 WRITER = "writer"
 MODERATOR = "moderator"
+CLASSIFIER = "classifier"
+TRANSLATOR = "translator"
 TARGET = "target"
 """Stands among the roles for the models under test."""
 

@@ -22,6 +22,8 @@ Rows: TypeAlias = Collection[PromptRecord]
 COLUMNS = [field.name for field in fields(PromptRecord)]
 SEED = "seed"
 """Key of ``meta`` under which a row has the text that it was written from."""
+LICENCE = "licence"
+"""Key of ``meta`` for the licence of a row, and of what is written from it."""
 BATCH = 2_000
 """Rows that are held at once."""
 
@@ -194,8 +196,12 @@ def written_from(
         source=seed.source,
         method=method,
         seed_id=seed.id,
-        meta={SEED: seed.prompt, **(meta or {})},
+        meta={SEED: seed.prompt} | _passed_on(seed) | (meta or {}),
     )
+
+
+def _passed_on(seed: PromptRecord) -> dict[str, Any]:
+    return {LICENCE: seed.meta[LICENCE]} if LICENCE in seed.meta else {}
 
 
 def with_meta(row: PromptRecord, **facts: Any) -> PromptRecord:

@@ -22,6 +22,7 @@ from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import MODERATOR
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
+from or_eval.schema import taxonomies
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.keyed_answer import read_answer, short_reason
 from or_eval.scorers.reasoning import blank_reasoning
@@ -39,6 +40,7 @@ _PROMPT_BESIDE_RESPONSE_LIMIT = 4_000
 _REPEATED_REPLY_CHARS = 2_000
 
 REFUSED, UNREADABLE = "refused", "unreadable"
+_CONFIDENCE = "confidence"
 
 
 class Opinion(NamedTuple):
@@ -51,12 +53,14 @@ class Opinion(NamedTuple):
         withheld: Why there is no answer: its provider blocked the call for its content, or
             rejected it for another reason (``failed``), it refused to answer, or it answered
             twice in a way that can't be read.
+        confidence: How sure it says it is, from 0 to 1, where it is asked that.
     """
 
     model: str
     said: str | None
     why: str | None = None
     withheld: str | None = None
+    confidence: float | None = None
 
 
 class Wording(NamedTuple):
@@ -70,6 +74,7 @@ class Wording(NamedTuple):
         field: Name of the answer in their JSON.
         answers: The answers, by the spellings that are read as such (:func:`plain_spelling`).
         good: The answer that speaks for a text.
+        confidence: Whether they are asked how sure they are.
     """
 
     digest: str
@@ -79,21 +84,25 @@ class Wording(NamedTuple):
     field: str
     answers: Mapping[str, str]
     good: str
+    confidence: bool = False
 
     @property
     def schema(self) -> ResponseSchema:
         """The form of a reply."""
         answers = list(dict.fromkeys(self.answers.values()))
+        sure = {_CONFIDENCE: JSONSchema(type="number")} if self.confidence else {}
+        properties = {
+            "why": JSONSchema(type="string"),
+            self.field: JSONSchema(type="string", enum=answers),
+            **sure,
+            "key": JSONSchema(type="string"),
+        }
         return ResponseSchema(
             name=self.field,
             json_schema=JSONSchema(
                 type="object",
-                properties={
-                    "why": JSONSchema(type="string"),
-                    self.field: JSONSchema(type="string", enum=answers),
-                    "key": JSONSchema(type="string"),
-                },
-                required=["why", self.field, "key"],
+                properties=properties,
+                required=list(properties),
                 additionalProperties=False,
             ),
             strict=True,
@@ -101,7 +110,14 @@ class Wording(NamedTuple):
 
 
 def load_wording(
-    file: str, part: str, field: str, answers: Mapping[str, str], good: str, **filled: str
+    file: str,
+    part: str,
+    field: str,
+    answers: Mapping[str, str],
+    good: str,
+    *,
+    confidence: bool = False,
+    **filled: str,
 ) -> Wording:
     """Read what moderators are told from a prompt file.
 
@@ -111,6 +127,7 @@ def load_wording(
         field: Name of the answer in the moderators' JSON.
         answers: Answers by spelling.
         good: The answer that speaks for a text.
+        confidence: Whether they are asked how sure they are.
         filled: What is put in the places of that name.
     """
     text = load_prompt(file)
@@ -122,7 +139,18 @@ def load_wording(
         field,
         answers,
         good,
+        confidence,
     )
+
+
+def category_spellings(taxonomy: str, *others: str) -> dict[str, str]:
+    """Give the keys of a taxonomy, and other answers, by the spellings that are read as such."""
+    categories = taxonomies()[taxonomy].values()
+    # Keys last: a key is read as itself, whatever else is spelt so.
+    spellings = [(alias, one.key) for one in categories for alias in one.aliases]
+    spellings += [(one.name, one.key) for one in categories]
+    spellings += [(key, key) for key in (*(one.key for one in categories), *others)]
+    return {plain_spelling(spelling): key for spelling, key in spellings}
 
 
 def plain_spelling(answer: str) -> str:
@@ -206,7 +234,9 @@ class Judging:
         found = answer.get(self._wording.field)
         known = None if found is None else self._wording.answers.get(plain_spelling(str(found)))
         if known is not None:
-            self.opinion = Opinion(reply.model, known, short_reason(answer.get("why")))
+            why = short_reason(answer.get("why"))
+            sure = _share(answer.get(_CONFIDENCE)) if self._wording.confidence else None
+            self.opinion = Opinion(reply.model, known, why, confidence=sure)
         else:
             refused = classify_response(said).refused
             self.opinion = Opinion(reply.model, None, withheld=REFUSED if refused else UNREADABLE)
@@ -217,17 +247,28 @@ class Judging:
         return Told(float(self.opinion.said == self._wording.good), said, in_words([self.opinion]))
 
 
+def _share(said: object) -> float | None:
+    """Read a number from 0 to 1; a model that says 80 means 0.8."""
+    try:
+        number = float(str(said).strip().removesuffix("%"))
+    except ValueError:
+        return None
+    number = number / 100 if 1 < number <= 100 else number
+    return number if 0 <= number <= 1 else None
+
+
 def judged_by(
     panel: Sequence[BoundModel],
     wording: Wording,
     prompt: str,
     response: str | None = None,
     shown: Mapping[str, Any] | None = None,
+    role: str = MODERATOR,
 ) -> list[Question[Judging]]:
     """Ask every model of a panel about a prompt or a response."""
     return [
         Question(
-            MODERATOR,
+            role,
             (model,),
             lambda: Judging(wording, prompt, response),
             shown=shown or {},

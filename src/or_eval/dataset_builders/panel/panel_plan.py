@@ -10,15 +10,16 @@ from or_eval.dataset_builders.panel.moderators import Wording
 _ANSWER_TOKENS = 40
 
 
-def panel_calls(parts: Sequence[tuple[int, int, Wording]]) -> Calls:
+def panel_calls(parts: Sequence[tuple[int, int, Wording]], role: str = MODERATOR) -> Calls:
     """Estimate what each moderator is asked: a call for each text.
 
     Args:
         parts: Number of texts, tokens of each, and what moderators are told about them.
+        role: The role in which they are asked.
     """
     calls = sum(texts for texts, _, _ in parts)
     sent = sum(
         texts * (tokens + estimated_tokens(wording.system, wording.case.template))
         for texts, tokens, wording in parts
     )
-    return Calls(MODERATOR, calls, sent, calls * _ANSWER_TOKENS)
+    return Calls(role, calls, sent, calls * _ANSWER_TOKENS)

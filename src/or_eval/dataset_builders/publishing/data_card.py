@@ -12,6 +12,7 @@ import yaml
 from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.engine.ports import Spent, StageContext, StageFacts, StageParams
+from or_eval.dataset_builders.engine.rows import LICENCE
 from or_eval.dataset_builders.publishing.card_text import cell, fenced, table
 from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, OWN
@@ -30,6 +31,7 @@ class Counts:
         self.languages: Counter[str] = Counter()
         self.categories: Counter[str] = Counter()
         self.sources: Counter[str] = Counter()
+        self.licences: dict[str, str] = {}
 
     def add(self, row: PromptRecord) -> None:
         """Count a row."""
@@ -38,6 +40,8 @@ class Counts:
         self.languages[row.language] += 1
         self.categories[row.category] += 1
         self.sources[row.source] += 1
+        if LICENCE in row.meta:
+            self.licences[row.source] = str(row.meta[LICENCE])
 
 
 Published = Mapping[str, Counts]
@@ -120,7 +124,7 @@ def data_card(
     text = Template(
         (files("or_eval.dataset_builders.publishing") / "data_card.md").read_text("utf-8")
     )
-    sources = _described(rows.sources, params.sources, context.source)
+    sources = _described(rows, params.sources, context.source)
     body = text.substitute(
         title=title,
         description=f"{description}\n\n" if description else "",
@@ -317,19 +321,19 @@ def _recipe(recipe: Mapping[str, Any]) -> str:
     ).rstrip()
 
 
-def _described(counts: Counter[str], base_sets: Sequence[BaseSet], own: str) -> list[BaseSet]:
+def _described(rows: Counts, base_sets: Sequence[BaseSet], own: str) -> list[BaseSet]:
     """Say of every source of the rows what it is, those with the most rows first."""
     known = {base.name: base for base in base_sets}
-    names = dict.fromkeys([*(name for name, _ in _most_first(counts)), *known])
-    return [known.get(name) or _from_catalogue(name, own) for name in names]
+    names = dict.fromkeys([*(name for name, _ in _most_first(rows.sources)), *known])
+    return [known.get(name) or _found(name, own, rows.licences.get(name)) for name in names]
 
 
-def _from_catalogue(name: str, own: str) -> BaseSet:
+def _found(name: str, own: str, licence: str | None) -> BaseSet:
     if name == own:
         return BaseSet(name=name, licence=OWN, title="written for this data set")
     entry = catalogue().get(name)
     if entry is None:
-        return BaseSet(name=name, licence=NOT_STATED)
+        return BaseSet(name=name, licence=licence or NOT_STATED)
     return BaseSet(name=name, licence=entry.licence, url=entry.url or "", title=entry.citation)
 
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from or_eval.dataset_builders.engine.rows import LICENCE
+from or_eval.schema import PromptRecord
+from or_eval.sources import catalogue
 
 OWN = "that of this set"
 """Stands for the licence of the prompts that a build wrote."""
@@ -11,6 +16,19 @@ NOT_STATED = "not stated"
 _FORBIDS = re.compile(r"(?i)\bnd\b|no.?deriv|no.?redistribut|all rights reserved|proprietary")
 # What a licence asks of sets made from its prompts, by its mark in Creative Commons' names.
 _ASKS = {"nc": "that nobody sells it", "sa": "the same licence"}
+
+
+def licence_of(row: PromptRecord, stated: Mapping[str, str]) -> str:
+    """Give the licence of a row, as far as anything tells.
+
+    Args:
+        row: The row.
+        stated: The licences of sources, as a recipe says them.
+    """
+    if row.source in stated:
+        return stated[row.source]
+    entry = catalogue().get(row.source)
+    return str(row.meta.get(LICENCE) or (entry.licence if entry is not None else NOT_STATED))
 
 
 def licence_problem(licence: str, of_set: str) -> str | None:

@@ -42,6 +42,16 @@ def _seeds(stage: StageFacts) -> str:
     return f"{stage.rows_out} toxic seeds were written by {_names(stage, WRITER)}; {each}."
 
 
+def _merge(stage: StageFacts) -> str:
+    sets = ", ".join(cell(str(without_folders(one["data"]))) for one in stage.params["sets"])
+    said = f"{stage.rows_out} prompts were taken from {sets or 'the stages before'}."
+    found = stage.figures.get("labels", {})
+    if not (both := found.get("two labels")):
+        return said
+    named = cell(str(found["prompts"]))
+    return f"{said} {both} that one set calls safe and another toxic were left out: {named}."
+
+
 def _rewrite(stage: StageFacts) -> str:
     params = stage.params
     methods = ", ".join(params["methods"] or [params["method"]])
@@ -140,6 +150,7 @@ def _names(stage: StageFacts, role: str) -> str:
 
 
 _SENTENCES: dict[str, Callable[[StageFacts], str]] = {
+    "merge": _merge,
     "seeds": _seeds,
     "rewrite": _rewrite,
     "dedup": _dedup,

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _CHUNK = 4096
+_REMEMBERED = 1024
 _NEEDED = {"sentence-transformers": "sentence_transformers", "faiss-cpu": "faiss"}
 
 
@@ -40,6 +41,12 @@ def check_needs() -> None:
     missing = [name for name, module in _NEEDED.items() if find_spec(module) is None]
     if missing:
         raise BuildError(f"needs {' and '.join(missing)}: pip install 'or-eval[embed]'")
+
+
+def shown_model(model: str) -> str:
+    """Name a model without the folder that it happens to lie in."""
+    folder = Path(model).expanduser()
+    return folder.name if folder.is_dir() else model
 
 
 def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> Vectors:
@@ -87,6 +94,27 @@ def check_loads(model: str) -> None:
     check_needs()
     _load(model)
     _load.cache_clear()
+
+
+class Likeness:
+    """Measures how similar two texts are, a pair at a time, and remembers what it found.
+
+    Args:
+        model: Name on the Hub, or the path of a folder; it is loaded at the first use.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._encoder = cache(lambda: _load(model))
+        self._vector = lru_cache(_REMEMBERED)(lambda text: _encode([text], self._encoder())[0])
+        self._known: dict[tuple[bytes, bytes], float] = {}
+
+    def __call__(self, text: str, other: str) -> float:
+        """Give the cosine of the embeddings of two texts."""
+        mark = (digest_of_text(text), digest_of_text(other))
+        if mark not in self._known:
+            cosine = float(self._vector(text) @ self._vector(other))
+            self._known[mark] = round(cosine, 3)
+        return self._known[mark]
 
 
 def _encoded(model: str, texts: Sequence[str]) -> Vectors:

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import tee
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -32,7 +31,7 @@ from or_eval.dataset_builders.engine.rows import Rows, in_batches
 from or_eval.dataset_builders.engine.workers import Map
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity import embeddings, near_by_letters
-from or_eval.dataset_builders.similarity.embeddings import embed
+from or_eval.dataset_builders.similarity.embeddings import embed, shown_model
 from or_eval.dataset_builders.similarity.near_by_letters import (
     bands_of,
     near_texts_of,
@@ -164,7 +163,7 @@ def run(rows: Rows, params: DedupParams, context: StageContext) -> Iterator[Outc
     if params.threshold is None:
         return
     if params.model is not None:
-        yield Used({"embedding": [_shown(params.model)]})
+        yield Used({"embedding": [shown_model(params.model)]})
     if different:
         likeness = _likeness(params.model, params.threshold, context)
         yield from _without_near(different, earlier, params.within, likeness)
@@ -341,12 +340,6 @@ def _summary(other: str, prompts: _Prompts, compared: Sequence[_Comparison]) -> 
         "pairs in the sample": pairs if samples else None,
         "recall": sum(sample.found for sample in samples) / pairs if pairs else None,
     }
-
-
-def _shown(model: str) -> str:
-    """Name a model without the folder that it happens to lie in."""
-    folder = Path(model).expanduser()
-    return folder.name if folder.is_dir() else model
 
 
 def _parts(params: DedupParams) -> list[str]:

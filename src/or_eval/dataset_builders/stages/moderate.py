@@ -33,11 +33,11 @@ from or_eval.dataset_builders.panel.moderators import (
     Judging,
     Opinion,
     Wording,
+    category_spellings,
     in_words,
     judged_by,
     load_wording,
     opinions_of,
-    plain_spelling,
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
@@ -131,15 +131,11 @@ def meta_key(text: str) -> str:
 def moderation_wording(taxonomy: str, of_response: bool) -> Wording:
     """Give what moderators are told, with the categories of a taxonomy."""
     categories = taxonomies()[taxonomy].values()
-    # Keys last: a key is read as itself, whatever else is spelt so.
-    spellings = [(alias, one.key) for one in categories for alias in one.aliases]
-    spellings += [(one.name, one.key) for one in categories]
-    spellings += [(key, key) for key in (*(one.key for one in categories), NONE)]
     return load_wording(
         "moderate",
         "response" if of_response else "prompt",
         "category",
-        {plain_spelling(spelling): key for spelling, key in spellings},
+        category_spellings(taxonomy, NONE),
         NONE,
         categories="\n".join(f"- {one.key}: {one.definition}" for one in categories),
         keys=", ".join(one.key for one in categories),

@@ -21,7 +21,7 @@ from or_eval.dataset_builders.engine.ports import (
     StageFacts,
     Table,
 )
-from or_eval.dataset_builders.engine.rows import Joined, Rows
+from or_eval.dataset_builders.engine.rows import LICENCE, Joined, Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import CardParams, Counts, data_card
 from or_eval.dataset_builders.publishing.dataset_folder import (
@@ -31,6 +31,7 @@ from or_eval.dataset_builders.publishing.dataset_folder import (
     data_file,
 )
 from or_eval.dataset_builders.publishing.key_like import key_like
+from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_of, licence_problem
 from or_eval.dataset_builders.publishing.local_paths import published as public
 from or_eval.schema import Label
 
@@ -43,8 +44,8 @@ _SAFE, _TOXIC, _KEY, _PUBLISHED, _FIRST = 1, 2, 4, 8, 16
 def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outcome]:
     """Write ``dataset/`` in the build's folder: a configuration for each subset of the input.
 
-    Rows that hold something like a key, and rows in no subset, are dropped. It holds the ids of
-    the rows.
+    Rows that hold something like a key, rows whose licence is known to keep them out of such a
+    set, and rows in no subset are dropped. It holds the ids of the rows.
 
     Raises:
         BuildError: No row is left, or the set can't be written.
@@ -52,6 +53,8 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
     subsets = _configurations(rows, context)
     if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
         raise BuildError(_bad_name(bad[0]))
+    stated = {base.name: base.licence for base in params.sources}
+    held_back: dict[str, str] = {}
     seen = _seen({**context.inputs, **subsets, "its input": rows})
     everything, counts = Counts(), {name: Counts() for name in subsets}
     dropped: Counter[str] = Counter()
@@ -60,6 +63,11 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
             bit = _FIRST << number
             for row in part:
                 if seen[row.id] & (_KEY | bit):
+                    continue
+                licence = licence_of(row, stated)
+                # Where none is stated, its users may have one: a push asks for it.
+                if licence != NOT_STATED and (said := licence_problem(licence, params.licence)):
+                    held_back[row.id] = f"{row.source} {said}"
                     continue
                 shown = public(row)
                 if not seen[row.id] & _PUBLISHED:
@@ -72,8 +80,9 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
         for row in Joined(rows, *subsets.values()):
             if not seen[row.id] & _PUBLISHED:
                 reason = "key-like string" if seen[row.id] & _KEY else "in no subset"
+                reason = LICENCE if row.id in held_back else reason
                 dropped[reason] += 1
-                yield Dropped(row, reason)
+                yield Dropped(row, reason, held_back.get(row.id, ""))
         if not everything.rows:
             raise BuildError(_nothing(len(rows), writer.place))
         first = next(iter(subsets))

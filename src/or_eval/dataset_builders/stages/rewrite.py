@@ -29,8 +29,15 @@ from or_eval.dataset_builders.engine.rounds import wanted_now
 from or_eval.dataset_builders.engine.rows import Rows, written_from
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.similarity.embeddings import Likeness, check_loads, check_needs
 from or_eval.dataset_builders.similarity.same_text import text_mark
-from or_eval.dataset_builders.writing.methods import RewriteMethod, load_method, method_path
+from or_eval.dataset_builders.writing.methods import (
+    SAME_LANGUAGE,
+    RewriteMethod,
+    in_language,
+    load_method,
+    method_path,
+)
 from or_eval.dataset_builders.writing.rewrite_checks import DUPLICATE, REASONS, Written
 from or_eval.dataset_builders.writing.rewriting import AGAIN, Rewriting, shares_of
 from or_eval.schema import Category, PromptRecord, taxonomies
@@ -45,12 +52,14 @@ class RewriteParams(StageParams):
     Attributes:
         method: ``or_bench``, ``lto``, or the path of a method file of one's own.
         methods: Several of these, each for every seed.
-        languages: BCP-47 tags of the languages to write in, each for every seed and method; the
-            recipe's by default.
+        languages: BCP-47 tags of the languages to write in, each for every seed and method, or
+            ``same`` for that of the seed; the recipe's by default.
         count: Rewrites wanted of each seed, by each method and in each language.
         min_words: Least length of a rewrite.
         max_words: Greatest length of a rewrite.
         forbidden: Whether words that the method forbids are looked for.
+        model: The sentence-transformers model that the similarity to the seed is measured with.
+        similarity: Whether the method's bounds of it are checked.
     """
 
     method: str | None = None
@@ -60,6 +69,8 @@ class RewriteParams(StageParams):
     min_words: int | None = Field(default=None, ge=1)
     max_words: int | None = Field(default=None, ge=1)
     forbidden: bool = True
+    model: str | None = Field(default=None, min_length=1)
+    similarity: bool = True
 
     @model_validator(mode="after")
     def _has_methods(self) -> Self:
@@ -95,13 +106,15 @@ def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Ou
         _Way(name, method, language) for name, method in methods.items() for language in languages
     ]
     categories = taxonomies()[context.taxonomy]
+    likeness = None if params.model is None else Likeness(params.model)
 
     def asked() -> Iterator[tuple[_Asked, list[Question[Rewriting]]]]:
         for seed in rows:
             category = categories.get(seed.category, Category(seed.category, seed.category, ""))
             models = context.in_turn(WRITER, seed.id)
             questions = [
-                _question(seed, category, _grown(way, seed, context), models) for way in ways
+                _question(seed, category, _for_seed(way, seed, context), models, likeness)
+                for way in ways
             ]
             yield _Asked(seed, [question.key for question in questions]), questions
 
@@ -113,7 +126,7 @@ def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Ou
         for way, key, rewriting in zip(ways, keys, rewritings, strict=True):
             for written in rewriting.written:
                 reason, detail = written.reason, written.detail
-                record = _record(seed, written, way, key)
+                record = _record(seed, written, _for_seed(way, seed, context), key)
                 mark = text_mark(record.prompt)
                 if reason is None and mark in seen:
                     reason, detail = DUPLICATE, "of a text from another seed"
@@ -136,8 +149,10 @@ def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Ou
         yield Table("seeds", table)
 
 
-def _grown(way: _Way, seed: PromptRecord, context: StageContext) -> _Way:
-    """Give a way with the rewrites that are wanted after what was short in each round."""
+def _for_seed(way: _Way, seed: PromptRecord, context: StageContext) -> _Way:
+    """Give a way with its language for a seed, and the rewrites wanted after what was short."""
+    if way.language == SAME_LANGUAGE:
+        way = way._replace(language=seed.language)
     facts = {"category": seed.category, "language": way.language, "method": way.name}
     count = wanted_now(way.method.count, facts, context.short)
     return way._replace(method=way.method.model_copy(update={"count": count}))
@@ -151,13 +166,17 @@ class _Asked(NamedTuple):
 
 
 def _question(
-    seed: PromptRecord, category: Category, way: _Way, models: Sequence[BoundModel]
+    seed: PromptRecord,
+    category: Category,
+    way: _Way,
+    models: Sequence[BoundModel],
+    likeness: Likeness | None,
 ) -> Question[Rewriting]:
     one = way.method.model_copy(update={"count": 1})
     return Question(
         WRITER,
         models,
-        lambda: Rewriting(seed, category, way.method, way.language),
+        lambda: Rewriting(seed, category, way.method, way.language, likeness),
         size=way.method.count,
         opening=Rewriting(seed, category, one, way.language).request(),
         course=list(way.method.sensitive_part),
@@ -177,19 +196,21 @@ def plan(rows: int, params: RewriteParams, context: StageContext) -> Plan:
     for named in params.all_methods:
         method = _settled(named, params)
         asked = {part: -(-count // method.per_call) for part, count in shares_of(method).items()}
-        told = sum(
-            questions * estimated_tokens(method.system_for(part), method.request)
-            for part, questions in asked.items()
-        )
         questions = sum(asked.values())
-        words = max(min(3 * method.min_words // 2, method.max_words), 20)
-        tokens = round(words * _TOKENS_PER_WORD)
-        times = rows * max(len(params.languages), 1)
-        kept += times * method.count
-        calls += times * questions
-        sent += times * (told + questions * _SEED_TOKENS)
-        returned += times * method.count * tokens
-        longest = max(longest, tokens)
+        for language in params.languages or (context.language,):
+            request = in_language(method.request, method.asked_in(language))
+            told = sum(
+                number * estimated_tokens(method.system_for(part, language), request)
+                for part, number in asked.items()
+            )
+            length = method.length_in(language)
+            words = max(min(3 * length.min_words // 2, length.max_words), 20)
+            tokens = round(words * _TOKENS_PER_WORD)
+            kept += rows * method.count
+            calls += rows * questions
+            sent += rows * (told + questions * _SEED_TOKENS)
+            returned += rows * method.count * tokens
+            longest = max(longest, tokens)
     return Plan(kept, (Calls(WRITER, calls, sent, returned),), longest)
 
 
@@ -197,8 +218,12 @@ def _settled(method: str, params: RewriteParams) -> RewriteMethod:
     """Give a method with what the recipe says of it."""
     said = params.model_dump(include={"count", "min_words", "max_words"}, exclude_none=True)
     loaded = load_method(method)
-    forbidden = loaded.forbidden if params.forbidden else {}
-    settled = loaded.model_copy(update=said | {"forbidden": forbidden})
+    own: dict[str, Any] = {"forbidden": loaded.forbidden if params.forbidden else {}}
+    if not params.similarity:
+        own["similarity"] = None
+    if params.min_words is not None or params.max_words is not None:
+        own["lengths"] = {}
+    settled = loaded.model_copy(update=said | own)
     if settled.min_words > settled.max_words:
         raise BuildError(
             f"min_words ({settled.min_words}) is above max_words ({settled.max_words})"
@@ -214,6 +239,8 @@ def _record(seed: PromptRecord, written: Written, way: _Way, key: str) -> Prompt
         meta["sensitive_part"] = written.part
     if written.sensitive_text:
         meta["sensitive_text"] = written.sensitive_text
+    measures = {"similarity": written.similarity, "edited": written.edited}
+    meta |= {name: value for name, value in measures.items() if value is not None}
     return written_from(seed, written.text, method=way.name, language=way.language, meta=meta)
 
 
@@ -229,14 +256,29 @@ def _prompts(params: RewriteParams) -> Sequence[Path]:
     return [*map(method_path, params.all_methods), prompt_path(AGAIN)]
 
 
+def _data(params: RewriteParams) -> Sequence[str]:
+    return [] if params.model is None else [params.model]
+
+
 def _parts(params: RewriteParams) -> Sequence[str]:
     return REASONS
 
 
 def _problem(params: RewriteParams, place: Place) -> str | None:
-    for method in params.all_methods:
-        _settled(method, params)
+    bounded = [name for name in params.all_methods if _settled(name, params).similarity is not None]
+    if bounded and params.model is None:
+        return (
+            f"'model' is missing: the method {bounded[0]} bounds the similarity to the seed, which "
+            "a sentence-transformers model measures ('similarity: off' leaves it unchecked)"
+        )
+    if params.model is not None:
+        check_needs()
     return None
+
+
+def _ready(params: RewriteParams) -> None:
+    if params.model is not None:
+        check_loads(params.model)
 
 
 STAGE = Stage(
@@ -245,7 +287,9 @@ STAGE = Stage(
     plan,
     roles=(WRITER,),
     prompts=_prompts,
+    data=_data,
     parts=_parts,
     problem=_problem,
+    ready=_ready,
     gives_more=True,
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
@@ -43,6 +43,7 @@ from or_eval.dataset_builders.panel.moderators import (
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.similarity.bounds import Bounds
 from or_eval.dataset_builders.similarity.embeddings import check_loads, check_needs, embed
 from or_eval.dataset_builders.similarity.near_by_letters import runs_of_letters
 from or_eval.schema import PromptRecord
@@ -57,24 +58,6 @@ OFF_SEED, LIKE_SEED, NOT_ALARMING, NO_JUDGEMENT = (
 _LEVELS = ("1", "2", "3", "4", "5")
 # Rows whose similarity is measured at once; by letters, so many of them in a part.
 _AT_ONCE, _PART = 20_000, 2_000
-
-
-class Bounds(StageParams):
-    """How similar a rewrite may be to its seed.
-
-    Attributes:
-        least: Less is off the seed.
-        most: More is the seed again.
-    """
-
-    least: float = Field(default=0.0, ge=-1, le=1)
-    most: float = Field(default=1.0, ge=-1, le=1)
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Bounds:
-        if self.least > self.most:
-            raise ValueError(f"least ({self.least}) is above most ({self.most})")
-        return self
 
 
 class ScreenParams(StageParams):
@@ -172,9 +155,8 @@ def _similarity_problem(row: PromptRecord, params: ScreenParams) -> str | None:
         return "too long"
     bounds = params.similarity.get(row.method or "", params.similarity.get(ANY_METHOD, Bounds()))
     similarity = row.meta.get("similarity")
-    if similarity is None or bounds.least <= similarity <= bounds.most:
-        return None
-    return OFF_SEED if similarity < bounds.least else LIKE_SEED
+    breach = None if similarity is None else bounds.breach(similarity)
+    return None if breach is None else OFF_SEED if breach == "below" else LIKE_SEED
 
 
 def _alarm(opinions: list[Opinion]) -> float | None:

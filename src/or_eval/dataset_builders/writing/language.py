@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 from importlib.resources import files
 
 from or_eval.dataset_builders.similarity.same_text import UNSPACED
+from or_eval.dataset_builders.writing.scripts import (
+    CHARS_PER_WORD,
+    ENGLISH_SHARE,
+    Script,
+    english_left,
+    english_share,
+    other_script,
+)
 from or_eval.scorers.rules.detection import detect_languages
 from or_eval.sources.language import detect_language
 
-CHARS_PER_WORD = 2
-"""Characters of a script without spaces that make a word, as the rules count them."""
-
+_TRADITIONAL = ("hant", "-tw", "-hk", "-mo")
+_SHOWN = 80
 _UNSPACED_LANGUAGES = {"zh", "yue", "ja", "th"}
 _WORD = re.compile(r"\S*\w\S*")
 
@@ -38,11 +46,45 @@ def count_words(text: str) -> int:
     return len(_WORD.findall(spaced)) + (unspaced + 1) // CHARS_PER_WORD
 
 
-def length_in(words: int, language: str, *, least: int | None = None) -> str:
-    """Say a length as a writer of the language counts it: ``600 words``, ``390 to 600 words``."""
+def length_in(words: int, language: str, *, least: int | None = None, said_in: str = "en") -> str:
+    """Say a length as a writer of the language counts it: ``600 words``, ``390 to 600 words``.
+
+    Args:
+        words: The length, or the greatest.
+        language: BCP-47 tag of the text's language.
+        least: The least length.
+        said_in: Language in which it is said, ``en`` or ``zh``.
+    """
     unspaced = main_tag(language) in _UNSPACED_LANGUAGES
-    factor, unit = (CHARS_PER_WORD, "characters") if unspaced else (1, "words")
+    factor = CHARS_PER_WORD if unspaced else 1
+    if said_in == "zh":
+        unit, to = ("个字" if unspaced else "个词"), "至"
+        return f"{f'{least * factor}{to}' if least else ''}{words * factor}{unit}"
+    unit = "characters" if unspaced else "words"
     return f"{f'{least * factor} to ' if least else ''}{words * factor} {unit}"
+
+
+def language_problem(text: str, language: str) -> str | None:
+    """Say what keeps a text from being in a language; None where it is in it.
+
+    Chinese is simplified unless its tag says traditional (``zh-Hant``, ``zh-TW``, ``zh-HK``), with
+    no English words but names; Chinese mixed with English (``zh+en``) has a share of both.
+    """
+    if not is_in(text, language):
+        return f"it is not {language_name(language)}"
+    if main_tag(language) != "zh":
+        return None
+    traditional = any(mark in language.lower() for mark in _TRADITIONAL)
+    script: Script = "traditional" if traditional else "simplified"
+    if others := other_script(text, script):
+        return f"characters that aren't {script}: {''.join(dict.fromkeys(others))[:_SHOWN]}"
+    if "+" not in language:
+        left = english_left(text)
+        return f"words that aren't Chinese: {', '.join(left)[:_SHOWN]}" if left else None
+    share, (least, most) = english_share(text), ENGLISH_SHARE
+    if least <= share <= most:
+        return None
+    return f"{share:.0%} of it is English, not {least:.0%} to {most:.0%}"
 
 
 def is_in(text: str, language: str) -> bool:
@@ -57,11 +99,10 @@ def is_in(text: str, language: str) -> bool:
     return main_tag(language) in (main_tag(found), main_tag(detect_languages(text).tag or ""))
 
 
-@cache
 def _name(tag: str) -> str:
-    from or_eval.scorers.rules.language_pack import parse_language
+    return _names().get(main_tag(tag), f"the language with the tag {tag}")
 
-    path = files("or_eval.scorers.rules") / "languages" / f"{main_tag(tag)}.toml"
-    if not path.is_file():
-        return f"the language with the tag {tag}"
-    return str(parse_language(tag, path.read_text("utf-8"))["name"])
+
+@cache
+def _names() -> dict[str, str]:
+    return tomllib.loads((files("or_eval") / "data" / "language_names.toml").read_text("utf-8"))

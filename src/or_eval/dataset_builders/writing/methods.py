@@ -9,39 +9,61 @@ from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from string import Template
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.prompt_files import load_prompt, prompt_path
+from or_eval.dataset_builders.similarity.bounds import Bounds
 from or_eval.dataset_builders.similarity.same_text import same_text
-from or_eval.dataset_builders.writing.language import main_tag
+from or_eval.dataset_builders.writing.language import language_name, main_tag
 
 Part = Literal["beginning", "end"]
 
-_PREFIX = "rewrite_"
+SAME_LANGUAGE = "same"
+"""Among the languages to write in: that of the seed."""
+
+_PREFIX, _FRAME_PREFIX = "rewrite_", "frame_"
+_ENGLISH = "en"
 _ECHOED_WORDS = 5
 _ONE_PARAGRAPH_WORDS = 150
-_IN_SYSTEM = {"examples"}
+_IN_SYSTEM = {"examples", "instruction"}
 _IN_REQUEST = {
     *("key", "seed", "category", "definition", "language", "count", "length", "most", "forms"),
-    "part",
+    *("part", "hint"),
 }  # fmt: skip
 
 
+def _in_english(said: Any) -> Any:
+    return {_ENGLISH: said} if isinstance(said, str) else said
+
+
 def _filled_with(known: set[str]) -> AfterValidator:
-    def check(text: str) -> str:
-        template = Template(text)
-        if not template.is_valid():
-            raise ValueError("a $ stands for itself where it is written $$")
-        if unknown := sorted(set(template.get_identifiers()) - known):
-            raise ValueError(
-                f"${unknown[0]} isn't filled in (there are: {', '.join(sorted(known))})"
-            )
-        return text
+    def check(texts: dict[str, str]) -> dict[str, str]:
+        for text in texts.values():
+            template = Template(text)
+            if not template.is_valid():
+                raise ValueError("a $ stands for itself where it is written $$")
+            if unknown := sorted(set(template.get_identifiers()) - known):
+                raise ValueError(
+                    f"${unknown[0]} isn't filled in (there are: {', '.join(sorted(known))})"
+                )
+        return texts
 
     return AfterValidator(check)
+
+
+Wording = Annotated[dict[str, str], BeforeValidator(_in_english)]
+"""A text, or the same text in several languages of those who are asked."""
 
 
 class _Part(BaseModel):
@@ -56,11 +78,36 @@ class Example(_Part):
         texts: The rewrites.
         sensitive_part: Where their sensitive part stands; such an example is shown only where
             the same is asked for.
+        language: Their language; such an example is shown only to those who are asked in it.
     """
 
     seed: str
     texts: tuple[str, ...] = Field(min_length=1)
     sensitive_part: Part | None = None
+    language: str | None = None
+
+
+class Length(_Part):
+    """How long a rewrite may be.
+
+    Attributes:
+        min_words: Least length.
+        max_words: Greatest length.
+        aim: The range that the writer is told to keep to, where it is narrower.
+    """
+
+    min_words: int = Field(ge=1)
+    max_words: int = Field(ge=1)
+    aim: tuple[int, int] | None = None
+
+    @property
+    def asked_for(self) -> tuple[int, int]:
+        """The range that a writer is asked to keep to."""
+        if self.aim is not None:
+            return self.aim
+        # Writers tend to stop short of what they are asked for, so they are asked for more.
+        least = min(_tens(self.min_words * 1.3), self.max_words)
+        return least, min(max(_tens(self.min_words * 2), least), self.max_words)
 
 
 class RewriteMethod(_Part):
@@ -68,6 +115,10 @@ class RewriteMethod(_Part):
 
     Attributes:
         version: What its authors call it.
+        name: Its name for people.
+        family: What such methods change of a prompt.
+        about: What it does, in a sentence.
+        instruction: What is particular about it, put into the system prompt as ``$instruction``.
         count: Rewrites wanted of each seed.
         per_call: Most rewrites asked for at once.
         min_words: Least length of a rewrite.
@@ -80,26 +131,61 @@ class RewriteMethod(_Part):
         forms: Kinds of text, of which each question names the next ones.
         forbidden: Words that a rewrite must not add to its seed's, by language.
         examples: Examples.
+        lengths: Lengths by language, where they are others than ``min_words`` and ``max_words``.
+        similarity: Bounds of the similarity to the seed.
+        most_edited: Greatest share of the seed's words that may be edited.
+        language_names: What languages are called, by the language in which that is said.
+        hints: Words that belong to a category, put into the question as ``$hint``.
+        problems: What is said of texts that can't be used, where it is another thing than for
+            other methods.
     """
 
     version: str
+    name: str = ""
+    family: str = ""
+    about: str = ""
+    instruction: Wording = {}
     count: int = Field(default=5, ge=1)
     per_call: int = Field(default=5, ge=1)
     min_words: int = Field(default=1, ge=1)
     max_words: int = Field(ge=1)
     temperature: float | None = Field(default=None, ge=0)
-    system: Annotated[str, _filled_with(_IN_SYSTEM)]
-    request: Annotated[str, _filled_with(_IN_REQUEST)]
+    system: Annotated[Wording, _filled_with(_IN_SYSTEM)]
+    request: Annotated[Wording, _filled_with(_IN_REQUEST)]
     sensitive_part: dict[Part, str] = {}
     forms: tuple[str, ...] = ()
     forbidden: dict[str, tuple[str, ...]] = {}
     examples: tuple[Example, ...] = ()
+    lengths: dict[str, Length] = {}
+    similarity: Bounds | None = None
+    most_edited: float | None = Field(default=None, gt=0, le=1)
+    language_names: dict[str, dict[str, str]] = {}
+    hints: dict[str, Wording] = {}
+    problems: dict[str, dict[str, str]] = {}
 
     @model_validator(mode="after")
     def _lengths_fit(self) -> RewriteMethod:
-        if self.min_words > self.max_words:
-            raise ValueError("min_words is above max_words")
+        own = Length(min_words=self.min_words, max_words=self.max_words)
+        for length in (own, *self.lengths.values()):
+            if length.min_words > length.max_words:
+                raise ValueError("min_words is above max_words")
         return self
+
+    def asked_in(self, language: str) -> str:
+        """Give the language in which texts of a language are asked for."""
+        return (
+            main_tag(language) if main_tag(language) in self.request else next(iter(self.request))
+        )
+
+    def length_in(self, language: str) -> Length:
+        """Give how long a text of a language may be."""
+        own = self.lengths.get(language) or self.lengths.get(main_tag(language))
+        return own or Length(min_words=self.min_words, max_words=self.max_words)
+
+    def called(self, language: str) -> str:
+        """Give what a language is called in the language in which its texts are asked for."""
+        names = self.language_names.get(self.asked_in(language), {})
+        return names.get(language) or language_name(language)
 
     @cached_property
     def paragraphs(self) -> bool:
@@ -114,21 +200,33 @@ class RewriteMethod(_Part):
 
     @cached_property
     def _request_runs(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(_runs(re.sub(r"\$\w+", " ", self.request)))
+        texts = (re.sub(r"\$\w+", " ", text) for text in self.request.values())
+        return frozenset(run for text in texts for run in _runs(text))
 
     def echoes_request(self, text: str) -> bool:
         """Tell whether a text repeats some words in a row of the question itself."""
         return not self._request_runs.isdisjoint(_runs(text))
 
-    def system_for(self, part: Part | None) -> str:
-        """Give what the writer is told, with the examples for a place of the sensitive part."""
-        shown = [example for example in self.examples if example.sensitive_part in (None, part)]
+    def system_for(self, part: Part | None, language: str) -> str:
+        """Give what the writer is told, with the examples for a language and a sensitive part."""
+        asked = self.asked_in(language)
+        shown = [
+            example
+            for example in self.examples
+            if example.sensitive_part in (None, part) and example.language in (None, asked)
+        ]
         examples = "\n\n".join(
             f"Seed: {example.seed}\n"
             + json.dumps({"texts": [text.strip() for text in example.texts]}, ensure_ascii=False)
             for example in shown
         )
-        return Template(self.system.strip()).substitute(examples=examples)
+        return Template(in_language(self.system, asked).strip()).substitute(
+            examples=examples, instruction=in_language(self.instruction, asked).strip()
+        )
+
+    def hint_for(self, category: str, language: str) -> str:
+        """Give the words that belong to a category; none where the method has none."""
+        return in_language(self.hints.get(category, {}), self.asked_in(language))
 
     def forbidden_words(self, text: str, language: str, seed: str) -> list[str]:
         """Give the forbidden words of a text in a language that its seed doesn't have."""
@@ -143,6 +241,11 @@ class RewriteMethod(_Part):
 
     def _forbidden_in(self, tag: str) -> Iterable[str]:
         return self.forbidden.get(tag, self.forbidden.get(main_tag(tag), ()))
+
+
+def in_language(wording: dict[str, str], language: str) -> str:
+    """Give a text in a language, or else in the first in which there is one."""
+    return wording.get(language) or next(iter(wording.values()), "")
 
 
 def method_path(method: str) -> Path:
@@ -175,7 +278,8 @@ def load_method(method: str) -> RewriteMethod:
     """
     path = method_path(method)
     try:
-        return RewriteMethod.model_validate(tomllib.loads(path.read_text("utf-8")))
+        said = tomllib.loads(path.read_text("utf-8"))
+        return RewriteMethod.model_validate(_frame(said.pop("frame", None)) | said)
     except OSError as error:
         raise BuildError(f"method: {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -185,6 +289,15 @@ def load_method(method: str) -> RewriteMethod:
         where = ".".join(str(part) for part in first["loc"])
         problem = first["msg"].removeprefix("Value error, ")
         raise BuildError(f"method: {path}: {where + ': ' if where else ''}{problem}") from error
+
+
+def _frame(name: str | None) -> dict[str, Any]:
+    """Give what a method shares with others, which stands in a file of their own."""
+    if name is None:
+        return {}
+    if not prompt_path(_FRAME_PREFIX + name).is_file():
+        raise BuildError(f"method: there is no frame '{name}'")
+    return load_prompt(_FRAME_PREFIX + name)
 
 
 @cache
@@ -200,6 +313,10 @@ def _forbidden_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
         else:
             parts.append(rf"(?<!\w){body}" + (r"\w*" if word.endswith("*") else r"(?!\w)"))
     return re.compile("|".join(parts), re.IGNORECASE)
+
+
+def _tens(words: float) -> int:
+    return max(round(words / 10), 1) * 10
 
 
 def _runs(text: str) -> Iterator[tuple[str, ...]]:

@@ -6,8 +6,11 @@ import re
 from typing import NamedTuple
 
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.similarity.bounds import Bounds
+from or_eval.dataset_builders.similarity.edits import edit_share
+from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.similarity.same_text import same_text
-from or_eval.dataset_builders.writing.language import count_words, is_in, length_in
+from or_eval.dataset_builders.writing.language import count_words, language_problem, length_in
 from or_eval.dataset_builders.writing.methods import Part, RewriteMethod
 from or_eval.dataset_builders.writing.replies import CUT_OFF, REFUSED, UNREADABLE, is_refusal
 
@@ -17,6 +20,9 @@ FORBIDDEN_WORD = "forbidden word"
 WRONG_LANGUAGE = "wrong language"
 SENSITIVE_PART = "sensitive part"
 SAME_AS_SEED = "same as seed"
+OFF_SEED = "off the seed"
+LIKE_SEED = "like the seed"
+EDITED = "edited too much"
 SAME_AS_EXAMPLE = "same as example"
 DUPLICATE = "duplicate"
 MISSING = "missing"
@@ -24,6 +30,7 @@ MISSING = "missing"
 REASONS = (
     *(REFUSED, BLOCKED, FAILED, UNREADABLE, CUT_OFF, TOO_SHORT, TOO_LONG, FORBIDDEN_WORD),
     *(WRONG_LANGUAGE, SENSITIVE_PART, SAME_AS_SEED, SAME_AS_EXAMPLE, DUPLICATE, MISSING),
+    *(OFF_SEED, LIKE_SEED, EDITED),
 )
 """Why a rewrite that is wanted of a seed can't be had."""
 
@@ -32,7 +39,7 @@ _ZONE = 1 / 3
 # Tags that a weak writer leaves in its texts; the marks of sensitive parts are gone by then.
 _TAG = re.compile(r"</?[a-z]{1,10}>", re.IGNORECASE)
 # Several prompts run together in one: of a text of several paragraphs, a list may be a part.
-_LIST_WITHIN = re.compile(r"\s2[.)]\s.+\s3[.)]\s", re.DOTALL)
+_LIST_WITHIN = re.compile(r"\s2[.)]\s.+\s3[.)]\s|2[、．].+3[、．]", re.DOTALL)
 _OPENING = re.compile(r"(?:<|&lt;)mark(?:>|&gt;)[ \t]{0,9}", re.IGNORECASE)
 _CLOSING = re.compile(r"[ \t]{0,9}(?:<|&lt;)/mark(?:>|&gt;)", re.IGNORECASE)
 
@@ -47,6 +54,8 @@ class Written(NamedTuple):
         part: Where its sensitive part was asked for, if the method has such parts.
         sensitive_text: The sensitive part.
         writer: Name of the model.
+        similarity: How similar it is to the seed, where the method bounds that.
+        edited: Which share of the seed was edited, where the method bounds that.
     """
 
     text: str = ""
@@ -55,6 +64,8 @@ class Written(NamedTuple):
     part: Part | None = None
     sensitive_text: str = ""
     writer: str = ""
+    similarity: float | None = None
+    edited: float | None = None
 
 
 class Wanted(NamedTuple):
@@ -66,6 +77,7 @@ class Wanted(NamedTuple):
         language: BCP-47 tag of the language.
         part: Where the sensitive part has to stand, if the method has such parts.
         key: What fenced the seed in the question; it must not turn up in a text.
+        likeness: Measures the similarity to the seed, where the method bounds it.
     """
 
     method: RewriteMethod
@@ -73,6 +85,7 @@ class Wanted(NamedTuple):
     language: str
     part: Part | None
     key: str
+    likeness: Likeness | None = None
 
 
 def check_text(text: str, wanted: Wanted, seen: set[str], writer: str) -> Written:
@@ -90,8 +103,26 @@ def check_text(text: str, wanted: Wanted, seen: set[str], writer: str) -> Writte
     problem = _problem(plain, sensitive, wanted, seen)
     if problem is None and misplaced:
         problem = (SENSITIVE_PART, misplaced)
+    similarity, edited = None, None
+    if problem is None and wanted.method.similarity is not None and wanted.likeness is not None:
+        similarity = wanted.likeness(plain, wanted.seed)
+        problem = _likeness_problem(similarity, wanted.method.similarity)
+    if problem is None and wanted.method.most_edited is not None:
+        edited = round(edit_share(plain, wanted.seed), 3)
+        if edited > wanted.method.most_edited:
+            problem = (EDITED, f"{edited:.0%}, not {wanted.method.most_edited:.0%}")
     reason, detail = problem if problem is not None else (None, "")
-    return Written(plain, reason, detail, wanted.part, sensitive, writer)
+    return Written(plain, reason, detail, wanted.part, sensitive, writer, similarity, edited)
+
+
+def _likeness_problem(similarity: float, bounds: Bounds) -> tuple[str, str] | None:
+    match bounds.breach(similarity):
+        case None:
+            return None
+        case "below":
+            return OFF_SEED, f"{similarity:.2f}, not {bounds.least:.2f}"
+        case "above":
+            return LIKE_SEED, f"{similarity:.2f}, not {bounds.most:.2f}"
 
 
 def _problem(text: str, sensitive: str, wanted: Wanted, seen: set[str]) -> tuple[str, str] | None:
@@ -106,15 +137,16 @@ def _problem(text: str, sensitive: str, wanted: Wanted, seen: set[str]) -> tuple
         return UNREADABLE, "it is several texts in one"
     if method.echoes_request(text):
         return UNREADABLE, "it repeats the question"
-    words = count_words(text)
-    if words < method.min_words:
-        return TOO_SHORT, length_in(words, language)
-    if words > method.max_words:
-        return TOO_LONG, length_in(words, language)
-    if not is_in(text, language):
-        return WRONG_LANGUAGE, ""
-    if found := method.forbidden_words(text, language, wanted.seed):
-        return FORBIDDEN_WORD, ", ".join(found)
+    words, length = count_words(text), method.length_in(language)
+    said_in = method.asked_in(language)
+    if words < length.min_words:
+        return TOO_SHORT, length_in(words, language, said_in=said_in)
+    if words > length.max_words:
+        return TOO_LONG, length_in(words, language, said_in=said_in)
+    if found := language_problem(text, language):
+        return WRONG_LANGUAGE, found
+    if words_found := method.forbidden_words(text, language, wanted.seed):
+        return FORBIDDEN_WORD, ", ".join(words_found)
     return _repetition(same_text(text), same_text(sensitive), wanted, seen)
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
 from or_eval.dataset_builders.prompt_files import load_prompt
+from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.similarity.same_text import same_text
-from or_eval.dataset_builders.writing.language import language_name, length_in
-from or_eval.dataset_builders.writing.methods import Part, RewriteMethod
+from or_eval.dataset_builders.writing.language import length_in
+from or_eval.dataset_builders.writing.methods import Part, RewriteMethod, in_language
 from or_eval.dataset_builders.writing.replies import (
     CUT_OFF,
     WriterReply,
@@ -67,13 +68,19 @@ class Rewriting:
         category: Its category.
         method: The method, with the settings of the recipe.
         language: BCP-47 tag of the language to write in.
+        likeness: Measures the similarity to the seed, where the method bounds it.
     """
 
     def __init__(
-        self, seed: PromptRecord, category: Category, method: RewriteMethod, language: str
+        self,
+        seed: PromptRecord,
+        category: Category,
+        method: RewriteMethod,
+        language: str,
+        likeness: Likeness | None = None,
     ) -> None:
         self.seed, self.method, self.language = seed.prompt, method, language
-        self._category = category
+        self._category, self._likeness = category, likeness
         self._wanted = shares_of(method)
         self._batches: list[_Batch] = []
         self._forms_used = 0
@@ -150,22 +157,23 @@ class Rewriting:
     def _ask(self, number: int, part: Part | None, count: int, lost: Sequence[Written]) -> Request:
         text = "\n\n".join([self._request(part, count), *self._additions(count, lost)])
         about = [number, part, count]
-        return written_request(self.method.system_for(part), text, about, self.method.temperature)
+        system = self.method.system_for(part, self.language)
+        return written_request(system, text, about, self.method.temperature)
 
     def _request(self, part: Part | None, count: int) -> str:
-        method = self.method
-        # Writers tend to stop short of what they are asked for, so they are asked for more.
-        least = min(_tens(method.min_words * 1.3), method.max_words)
-        most = min(max(_tens(method.min_words * 2), least), method.max_words)
-        return Template(method.request.strip()).substitute(
+        method, length = self.method, self.method.length_in(self.language)
+        said_in = method.asked_in(self.language)
+        least, most = length.asked_for
+        return Template(in_language(method.request, said_in).strip()).substitute(
             key=self.key,
             seed=shorten_middle(visible_text(self.seed), _SEED_CHARS),
             category=self._category.name,
             definition=self._category.definition,
-            language=language_name(self.language),
+            language=method.called(self.language),
             count=count,
-            length=length_in(most, self.language, least=least),
-            most=length_in(method.max_words, self.language),
+            length=length_in(most, self.language, least=least, said_in=said_in),
+            most=length_in(length.max_words, self.language, said_in=said_in),
+            hint=method.hint_for(self._category.key, self.language),
             forms=self._forms(count),
             part=method.sensitive_part[part].strip() if part else "",
         )
@@ -181,7 +189,7 @@ class Rewriting:
 
     def _additions(self, count: int, lost: Sequence[Written]) -> Iterator[str]:
         """Say what is different in a further question, so that it gets another reply."""
-        texts = _again()
+        texts = _again(self.method.asked_in(self.language))
         if self.questions:
             yield Template(texts["further"]).substitute(number=self.questions + 1)
         if self.kept:
@@ -190,14 +198,14 @@ class Rewriting:
             yield Template(texts["kept"].strip()).substitute(key=key, texts=shown)
         if lost:
             yield Template(texts["again"].strip()).substitute(
-                count=count, problems="\n".join(_problems(lost))
+                count=count, problems="\n".join(self._problems(lost))
             )
 
     def _sort(
         self, reply: WriterReply, part: Part | None, count: int
     ) -> tuple[list[Written], list[Written]]:
         """Sort a reply into texts that pass and what stands for the rest of those asked for."""
-        wanted = Wanted(self.method, self.seed, self.language, part, self.key)
+        wanted = Wanted(self.method, self.seed, self.language, part, self.key, self._likeness)
         seen = {same_text(item.text) for item in self.kept}
         good: list[Written] = []
         bad: list[Written] = []
@@ -221,25 +229,21 @@ class Rewriting:
         remaining = count - len(good)
         return good, [*bad, *[nothing] * remaining][:remaining]
 
+    def _problems(self, lost: Sequence[Written]) -> Iterator[str]:
+        said_in = self.method.asked_in(self.language)
+        texts = _again(said_in)["problems"] | self.method.problems.get(said_in, {})
+        for reason, count in Counter(item.reason or "" for item in lost).items():
+            details = dict.fromkeys(
+                i.detail for i in lost if i.reason == reason and i.detail and i.text
+            )
+            verb = "" if said_in == "zh" else " was" if count == 1 else " were"
+            yield "- " + Template(texts[reason]).substitute(
+                found=f"{count}{verb}", details="; ".join(islice(details, _MOST_DETAILS))
+            )
+
 
 def _missing(part: Part | None) -> Written:
     return Written(reason=MISSING, part=part)
-
-
-def _problems(lost: Sequence[Written]) -> Iterator[str]:
-    texts = _again()["problems"]
-    for reason, count in Counter(item.reason or "" for item in lost).items():
-        details = dict.fromkeys(
-            i.detail for i in lost if i.reason == reason and i.detail and i.text
-        )
-        yield "- " + Template(texts[reason]).substitute(
-            found=f"{count} {'was' if count == 1 else 'were'}",
-            details="; ".join(islice(details, _MOST_DETAILS)),
-        )
-
-
-def _tens(words: float) -> int:
-    return max(round(words / 10), 1) * 10
 
 
 def _short(text: str) -> str:
@@ -248,5 +252,7 @@ def _short(text: str) -> str:
 
 
 @cache
-def _again() -> dict[str, Any]:
-    return load_prompt(AGAIN)
+def _again(language: str) -> dict[str, Any]:
+    texts = load_prompt(AGAIN)
+    own: dict[str, Any] = texts.get(language, {})
+    return texts | own

@@ -6,14 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Literal, NamedTuple
 
+from or_eval.dataset_builders.categories import category_key
 from or_eval.dataset_builders.engine.ports import Dropped
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import is_in, main_tag
-from or_eval.schema import PromptRecord, map_category, taxonomies
+from or_eval.schema import PromptRecord, taxonomies
 from or_eval.sources import DataError, load_prompts
 from or_eval.sources.errors import shown
 
@@ -58,7 +58,7 @@ def load_seeds(
     seeds: dict[str, PromptRecord] = {}
     dropped: list[Dropped] = []
     for record in loaded.records:
-        category = category_key(record.category, taxonomy)
+        category = category_key(record.category, taxonomy, record.source)
         if source.take not in ("all", record.label.value):
             dropped.append(Dropped(record, f"not {source.take}"))
         elif not _fits(record, language):
@@ -72,25 +72,6 @@ def load_seeds(
     if not seeds:
         raise BuildError(f"data: {loaded.name}: {_why_none(dropped, source, taxonomy, language)}")
     return list(seeds.values()), dropped, loaded.duplicates
-
-
-@cache
-def category_key(spelling: str, taxonomy: str) -> str | None:
-    """Give the category of a taxonomy that a publisher's spelling stands for, or None.
-
-    It may be a key, a name or another spelling of a category of this taxonomy, or else of
-    another one from which it can be translated.
-    """
-    folded_spelling = spelling.strip().casefold()
-    others = (name for name in taxonomies() if name != taxonomy)
-    for name in (taxonomy, *others):
-        for category in taxonomies()[name].values():
-            spellings = (category.key, category.name, *category.aliases)
-            if folded_spelling not in (item.casefold() for item in spellings):
-                continue
-            if mapped := map_category(category.key, name, taxonomy):
-                return mapped
-    return None
 
 
 def _fits(record: PromptRecord, language: str) -> bool:

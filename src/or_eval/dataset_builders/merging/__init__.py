@@ -1,0 +1,1 @@
+"""Bringing prompt sets together: their rows in one schema, and what they share."""

@@ -1,0 +1,111 @@
+"""Prompt sets as the rows of a recipe: in its taxonomy, with their licence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field, model_validator
+
+from or_eval.dataset_builders.categories import category_key
+from or_eval.dataset_builders.engine.ports import StageParams
+from or_eval.dataset_builders.engine.rows import LICENCE
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import PromptRecord
+from or_eval.sources import DataError, catalogue, load_prompts
+
+PUBLISHER_CATEGORY = "publisher_category"
+"""Key of ``meta`` for the category that a publisher gave a row."""
+
+_TASK_OPTION = re.compile(r"-T (\w+)=")
+
+
+class PromptSet(StageParams):
+    """A prompt set; a recipe may give just its `data`.
+
+    Attributes:
+        data: A catalogue name, a Hub id, or the path of a file.
+        source: Catalogue entry to read a file or Hub data set by.
+        label: Label of all its prompts, where it doesn't tell.
+        licence: Its licence, where the catalogue doesn't know it.
+        categories: What its categories are in the recipe's taxonomy, where or-eval's table
+            doesn't say it, or says otherwise.
+    """
+
+    data: str = Field(min_length=1)
+    source: str | None = None
+    label: str | None = None
+    licence: str | None = None
+    categories: Mapping[str, str] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, said: Any) -> Any:
+        return {"data": said} if isinstance(said, str) else said
+
+    @property
+    def name(self) -> str:
+        """What the set is called: of a file, its file's name."""
+        return self.data if self.data in catalogue() else Path(self.data).name
+
+
+class Loaded(NamedTuple):
+    """A prompt set.
+
+    Attributes:
+        name: What it is called.
+        rows: Its prompts, in the recipe's taxonomy.
+        duplicates: How often it had a text again; these are not among the rows.
+        mapped: How many of the rows have a category of the taxonomy.
+    """
+
+    name: str
+    rows: list[PromptRecord]
+    duplicates: int
+    mapped: int
+
+
+def load_set(given: PromptSet, taxonomy: str) -> Loaded:
+    """Load a prompt set.
+
+    Raises:
+        BuildError: It can't be had, or something in it is wrong.
+    """
+    try:
+        loaded = load_prompts(given.data, source=given.source, label=given.label)
+    except DataError as error:
+        # The loader speaks to those who run a task; a recipe has keys instead of -T options.
+        raise BuildError(f"{given.name}: " + _TASK_OPTION.sub(r"\1: ", str(error))) from error
+    return in_taxonomy(given.name, loaded.records, loaded.duplicates, taxonomy, given)
+
+
+def in_taxonomy(
+    name: str,
+    records: Iterable[PromptRecord],
+    duplicates: int,
+    taxonomy: str,
+    given: PromptSet | None = None,
+) -> Loaded:
+    """Bring rows to a taxonomy.
+
+    A category that has no counterpart stays as it is, for a classifier to replace.
+    """
+    rows, mapped = [], 0
+    for record in records:
+        own = given.categories.get(record.category) if given is not None else None
+        key = own or category_key(record.category, taxonomy, record.source)
+        mapped += key is not None
+        rows.append(_row(record, key, None if given is None else given.licence))
+    return Loaded(name, rows, duplicates, mapped)
+
+
+def _row(record: PromptRecord, key: str | None, licence: str | None) -> PromptRecord:
+    entry = catalogue().get(record.source)
+    known = licence or record.meta.get(LICENCE) or (entry.licence if entry else None)
+    facts: dict[str, Any] = {} if known is None else {LICENCE: known}
+    if key not in (None, record.category):
+        facts[PUBLISHER_CATEGORY] = record.category
+    return replace(record, category=key or record.category, meta=record.meta | facts)

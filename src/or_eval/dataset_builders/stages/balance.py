@@ -1,0 +1,166 @@
+"""The stage ``balance``: so many rows of each kind, and where there are more, different ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field, model_validator
+
+from or_eval.dataset_builders.engine.ports import (
+    Dropped,
+    Kept,
+    Outcome,
+    Place,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    Table,
+    Used,
+)
+from or_eval.dataset_builders.engine.rounds import Short
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.similarity.embeddings import (
+    check_loads,
+    check_needs,
+    embed,
+    shown_model,
+)
+from or_eval.dataset_builders.similarity.spread import by_letters, by_meaning, farthest_first
+from or_eval.dataset_builders.targets import (
+    COLUMNS,
+    Cell,
+    Need,
+    Target,
+    unknown_category,
+    wanted_cells,
+)
+from or_eval.schema import Label, PromptRecord
+
+NOT_NEEDED, NO_TARGET = "not needed", "no target"
+
+
+class BalanceParams(StageParams):
+    """What a recipe may say to ``balance``.
+
+    Attributes:
+        targets: The rows that are wanted, all by the same columns; a safe prompt and its twin
+            count once, as the safe prompt.
+        model: The sentence-transformers model that tells how different prompts are; without one,
+            their letters do.
+        seed: What the first of the rows chosen of a kind hangs on.
+    """
+
+    targets: tuple[Target, ...] = Field(min_length=1)
+    model: str | None = Field(default=None, min_length=1)
+    seed: int = 1
+
+    @model_validator(mode="after")
+    def _same_columns(self) -> BalanceParams:
+        if len({tuple(name for name in COLUMNS if getattr(one, name)) for one in self.targets}) > 1:
+            raise ValueError("targets: all have to name the same columns")
+        return self
+
+
+Unit = list[PromptRecord]
+"""A row, or a safe prompt and its twin: they stay or go together."""
+
+
+def run(rows: Rows, params: BalanceParams, context: StageContext) -> Iterator[Outcome]:
+    """Keep as many rows of each kind as are wanted, and say what is short.
+
+    It holds the rows.
+    """
+    need = Need(wanted_cells(params.targets, context.taxonomy))
+    units = _units(rows)
+    by_cell: defaultdict[Cell, list[Unit]] = defaultdict(list)
+    reasons: dict[str, str] = {}
+    for unit in units:
+        if cells := need.cells(_counted(unit)):
+            by_cell[cells[0]].append(unit)
+        else:
+            reasons |= {row.id: NO_TARGET for row in unit}
+    if params.model is not None:
+        yield Used({"embedding": [shown_model(params.model)]})
+    for cell, there in by_cell.items():
+        chosen = _chosen(there, need.wanted[cell], params, context)
+        for number, unit in enumerate(there):
+            if number not in chosen:
+                reasons |= {row.id: NOT_NEEDED for row in unit}
+    for row in rows:
+        yield Dropped(row, reasons[row.id]) if row.id in reasons else Kept(row)
+    for cell, wanted in need.wanted.items():
+        found = len(by_cell.get(cell, ()))
+        if found < wanted:
+            yield Short(dict(cell), wanted - found, found)
+    yield Table(
+        "balance",
+        [
+            {
+                **dict(cell),
+                "wanted": wanted,
+                "found": (found := len(by_cell.get(cell, ()))),
+                "kept": min(found, wanted),
+                "missing": max(wanted - found, 0),
+            }
+            for cell, wanted in need.wanted.items()
+        ],
+    )
+
+
+def plan(rows: int, params: BalanceParams, context: StageContext) -> Plan:
+    """All targets may be met, with twins or without; no model is asked."""
+    return Plan(min(rows, 2 * sum(wanted_cells(params.targets, context.taxonomy).values())))
+
+
+def _units(rows: Rows) -> list[Unit]:
+    units: dict[str, Unit] = {}
+    for row in rows:
+        units.setdefault(row.id if row.pair_id is None else f"pair {row.pair_id}", []).append(row)
+    return list(units.values())
+
+
+def _counted(unit: Unit) -> PromptRecord:
+    """Give the row of a unit that says what kind it is."""
+    return next((row for row in unit if row.label is Label.SAFE), unit[0])
+
+
+def _chosen(
+    units: Sequence[Unit], wanted: int, params: BalanceParams, context: StageContext
+) -> set[int]:
+    if len(units) <= wanted:
+        return set(range(len(units)))
+    rows = [_counted(unit) for unit in units]
+    texts = [row.prompt for row in rows]
+    lots = [hashlib.sha256(f"balance {params.seed} {row.id}".encode()).digest() for row in rows]
+    if params.model is None:
+        similarity = by_letters(texts)
+    else:
+        kept = context.out / "cache" / "embeddings"
+        similarity = by_meaning(embed(texts, params.model, kept, context.map))
+    return set(farthest_first(len(rows), wanted, lots.index(min(lots)), similarity))
+
+
+def _problem(params: BalanceParams, place: Place) -> str | None:
+    if params.model is not None:
+        check_needs()
+    return unknown_category(params.targets, place.taxonomy)
+
+
+def _ready(params: BalanceParams) -> None:
+    if params.model is not None:
+        check_loads(params.model)
+
+
+STAGE = Stage(
+    BalanceParams,
+    run,
+    plan,
+    data=lambda params: [] if params.model is None else [params.model],
+    parts=lambda params: [NOT_NEEDED, NO_TARGET],
+    problem=_problem,
+    ready=_ready,
+    says_short=True,
+)

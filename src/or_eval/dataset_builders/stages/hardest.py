@@ -1,0 +1,96 @@
+"""The stage ``hardest``: of each category, the prompts that most of the tested models refuse."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from or_eval.dataset_builders.engine.ports import (
+    Dropped,
+    Kept,
+    Outcome,
+    Place,
+    Plan,
+    Stage,
+    StageContext,
+    StageParams,
+    Table,
+)
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import taxonomies
+
+NOT_HARDEST = "not among the hardest"
+
+
+class HardestParams(StageParams):
+    """What a recipe may say to ``hardest``.
+
+    Attributes:
+        per_category: Most rows of each category.
+    """
+
+    per_category: int = Field(ge=1)
+
+
+def run(rows: Rows, params: HardestParams, context: StageContext) -> Iterator[Outcome]:
+    """Keep the rows with the most refusals in ``meta.votes``; among equals it is as if by lot.
+
+    It holds the id and number of refusals of each row.
+    """
+    ranks: defaultdict[str, list[tuple[int, bytes, str]]] = defaultdict(list)
+    for row in rows:
+        if "votes" not in row.meta:
+            raise BuildError("a row has no 'votes' in meta; the stage vote has to come before it")
+        lot = hashlib.sha256(f"hardest {row.id}".encode()).digest()
+        ranks[row.category].append((-_refusals(row.meta["votes"]), lot, row.id))
+    chosen = {category: sorted(ranked)[: params.per_category] for category, ranked in ranks.items()}
+    kept = {id for ranked in chosen.values() for _, _, id in ranked}
+    for row in rows:
+        if row.id in kept:
+            yield Kept(row)
+        else:
+            yield Dropped(row, NOT_HARDEST, f"refused by {_refusals(row.meta['votes'])} models")
+    keys = dict.fromkeys([*taxonomies()[context.taxonomy], *chosen])
+    yield Table(
+        "categories", [_counts(key, ranks.get(key, []), chosen.get(key, [])) for key in keys]
+    )
+
+
+def plan(rows: int, params: HardestParams, context: StageContext) -> Plan:
+    """All categories may be full; no model is asked."""
+    return Plan(min(rows, params.per_category * len(taxonomies()[context.taxonomy])))
+
+
+def _refusals(votes: Mapping[str, bool | None]) -> int:
+    return sum(vote is True for vote in votes.values())
+
+
+def _counts(
+    category: str, ranked: list[tuple[int, bytes, str]], chosen: list[tuple[int, bytes, str]]
+) -> dict[str, Any]:
+    refusals = [-negative for negative, _, _ in chosen]
+    return {
+        "category": category,
+        "rows": len(ranked),
+        "kept": len(chosen),
+        "most refusals": max(refusals, default=None),
+        "fewest refusals": min(refusals, default=None),
+    }
+
+
+def _problem(params: HardestParams, place: Place) -> str | None:
+    return None if place.tested else "its input has no votes; the stage vote has to come before it"
+
+
+STAGE = Stage(
+    HardestParams,
+    run,
+    plan,
+    parts=lambda params: [NOT_HARDEST],
+    problem=_problem,
+)

@@ -1,0 +1,82 @@
+"""The stage ``pair``: safe prompts and their toxic twins, each pair under one id."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from or_eval.dataset_builders.engine.ports import (
+    Dropped,
+    Kept,
+    Outcome,
+    Stage,
+    StageContext,
+    StageParams,
+    Table,
+)
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import PromptRecord
+
+NO_TWIN, NO_PROMPT = "no twin", "no prompt"
+_TWINS = "twins"
+_MEASURES = ("edited", "similarity")
+_QUANTILES = {"least": 0.0, "median": 0.5, "third quartile": 0.75, "95 %": 0.95, "most": 1.0}
+
+
+class PairParams(StageParams):
+    """What a recipe may say to ``pair``.
+
+    Attributes:
+        alone: What becomes of a prompt that has no twin.
+    """
+
+    alone: Literal["drop", "keep"] = "drop"
+
+
+def run(rows: Rows, params: PairParams, context: StageContext) -> Iterator[Outcome]:
+    """Give each row with the twin that was written from it, both with the row's id as pair id.
+
+    It holds the twins.
+    """
+    if _TWINS not in context.named:
+        raise BuildError("its twins are missing: 'input' has to name them")
+    twins = {twin.seed_id: twin for twin in reversed(list(context.named[_TWINS]))}
+    paired: list[PromptRecord] = []
+    for row in rows:
+        twin = twins.pop(row.id, None)
+        if twin is not None:
+            paired.append(twin)
+            yield Kept(replace(row, pair_id=row.id))
+            yield Kept(replace(twin, pair_id=row.id))
+        elif params.alone == "keep":
+            yield Kept(row)
+        else:
+            yield Dropped(row, NO_TWIN)
+    for twin in twins.values():
+        yield Dropped(twin, NO_PROMPT)
+    yield Table("twins", _distribution(paired))
+
+
+def _distribution(twins: Sequence[PromptRecord]) -> list[dict[str, Any]]:
+    """Say how far twins are from their prompts, by language, as far as that was measured."""
+    found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for twin in twins:
+        for measure in _MEASURES:
+            if measure in twin.meta:
+                found[measure, twin.language].append(float(twin.meta[measure]))
+    return [
+        {"measure": measure, "language": language, "twins": len(values), **_quantiles(values)}
+        for (measure, language), values in sorted(found.items())
+    ]
+
+
+def _quantiles(values: list[float]) -> dict[str, float]:
+    import numpy as np
+
+    return {name: round(float(np.quantile(values, share)), 3) for name, share in _QUANTILES.items()}
+
+
+STAGE = Stage(PairParams, run, parts=lambda params: [NO_TWIN, NO_PROMPT], takes=(_TWINS,))
