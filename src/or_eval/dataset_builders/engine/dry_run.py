@@ -8,7 +8,14 @@ from typing import NamedTuple, TypeAlias
 
 from inspect_ai.model import ModelUsage
 
-from or_eval.dataset_builders.engine.ports import SHORT_PROMPT_TOKENS, TARGET, WRITER, Calls, Spent
+from or_eval.dataset_builders.engine.ports import (
+    SHORT_PROMPT_TOKENS,
+    TARGET,
+    TRANSLATOR,
+    WRITER,
+    Calls,
+    Spent,
+)
 from or_eval.dataset_builders.engine.prices import dollars
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.engine.run import PREVIEW, Build
@@ -131,10 +138,22 @@ def _rows_in(entry: RecipeStage, found: Mapping[str, PlannedStage], recipe: Reci
     for reference in entry.inputs:
         name, _, part = reference.partition(".")
         others = set(entry.inputs) - {reference}
-        if not part and others & recipe.path_to(name):
+        if not part and others & _of_the_same_rows(name, recipe):
             continue
         rows += found[name].parts.get(part, 0) if part else found[name].rows_out
     return rows
+
+
+def _of_the_same_rows(name: str, recipe: Recipe) -> set[str]:
+    """Give the stages that a stage's rows come from and are the same in, not written anew."""
+    entries = {entry.name: entry for entry in recipe.stages}
+    found, left = set(), [name]
+    while left:
+        entry = entries[left.pop()]
+        found.add(entry.name)
+        if not {WRITER, TRANSLATOR} & set(stage(entry.kind).roles):
+            left += entry.needs
+    return found
 
 
 def _tokens(entry: RecipeStage, found: Mapping[str, PlannedStage]) -> int:

@@ -11,6 +11,7 @@ from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Kept,
     Outcome,
+    Plan,
     Stage,
     StageContext,
     StageParams,
@@ -60,6 +61,11 @@ def run(rows: Rows, params: PairParams, context: StageContext) -> Iterator[Outco
     yield Table("twins", _distribution(paired))
 
 
+def plan(rows: int, params: PairParams, context: StageContext) -> Plan:
+    """Each row may have its twin; no model is asked."""
+    return Plan(2 * rows)
+
+
 def _distribution(twins: Sequence[PromptRecord]) -> list[dict[str, Any]]:
     """Say how far twins are from their prompts, by language, as far as that was measured."""
     found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
@@ -79,4 +85,4 @@ def _quantiles(values: list[float]) -> dict[str, float]:
     return {name: round(float(np.quantile(values, share)), 3) for name, share in _QUANTILES.items()}
 
 
-STAGE = Stage(PairParams, run, parts=lambda params: [NO_TWIN, NO_PROMPT], takes=(_TWINS,))
+STAGE = Stage(PairParams, run, plan, parts=lambda params: [NO_TWIN, NO_PROMPT], takes=(_TWINS,))

@@ -205,7 +205,8 @@ def plan(rows: int, params: RewriteParams, context: StageContext) -> Plan:
             )
             length = method.length_in(language)
             words = max(min(3 * length.min_words // 2, length.max_words), 20)
-            tokens = round(words * _TOKENS_PER_WORD)
+            edited = method.most_edited is not None
+            tokens = context.row_tokens if edited else round(words * _TOKENS_PER_WORD)
             kept += rows * method.count
             calls += rows * questions
             sent += rows * (told + questions * _SEED_TOKENS)

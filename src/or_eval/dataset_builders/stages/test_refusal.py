@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from inspect_ai import Task, task_with
 from inspect_ai.model import ModelOutput, get_model
@@ -51,6 +51,8 @@ class RefusalTestParams(StageParams):
         epochs: How often each model is asked each prompt.
         temperature: Sampling temperature, where a model has none of its own.
         max_tokens: Most tokens of a response, where a model has no such limit of its own.
+        judge: Which responses the graders read, where there are any: those that rules leave in
+            ``doubt``, or ``all``.
     """
 
     models: tuple[str | dict[str, Any], ...] = ()
@@ -58,6 +60,7 @@ class RefusalTestParams(StageParams):
     epochs: int = Field(default=1, ge=1)
     temperature: float | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=1)
+    judge: Literal["doubt", "all"] = "doubt"
 
     @field_validator("models")
     @classmethod
@@ -80,6 +83,9 @@ class RefusalTestParams(StageParams):
 
 def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterator[Outcome]:
     """Test the models; all rows go on, with the logs for ``vote`` and ``assess``."""
+    graders = context.models.get(GRADER_ROLE)
+    judges = () if graders is None else graders.models
+    fusion = "both" if judges and params.judge == "all" else "cascade"
     path = existing_file(params.system_prompt)
     system = params.system_prompt if path is None else path.read_text("utf-8")
 
@@ -91,6 +97,7 @@ def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterato
             LoadedPrompts(records=some, duplicates=0, name=name),
             system_prompt=params.system_prompt,
             description="Which prompts of a data set that is being built do models refuse?",
+            scorer=refusal(fusion=fusion),
         )
         return task_with(
             made,
@@ -99,11 +106,9 @@ def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterato
             solver=blocked_or_answered(made.solver),
         )
 
-    graders = context.models.get(GRADER_ROLE)
-    judges = () if graders is None else graders.models
     verdicts = Verdicts(
-        digest_of([code_of("scorers"), [judge.identity for judge in judges]])[:16],
-        lambda: [refusal(), outcome()],
+        digest_of([code_of("scorers"), [judge.identity for judge in judges], fusion])[:16],
+        lambda: [refusal(fusion=fusion), outcome()],
         {GRADER_ROLE: judges} if judges else {},
     )
     for model in params.targets:
@@ -141,7 +146,8 @@ def plan(rows: int, params: RefusalTestParams, context: StageContext) -> Plan:
     sent = calls * context.row_tokens
     asked = [Calls(model.name, calls, sent, calls * RESPONSE_TOKENS) for model in params.targets]
     if GRADER_ROLE in context.models:
-        judged = round(calls * len(params.targets) * _LEFT_OPEN)
+        share = 1 if params.judge == "all" else _LEFT_OPEN
+        judged = round(calls * len(params.targets) * share)
         shown = _JUDGE_TOKENS + context.row_tokens + RESPONSE_TOKENS
         asked.append(Calls(GRADER_ROLE, judged, judged * shown, judged * _VERDICT_TOKENS))
     return Plan(rows, tuple(asked))

@@ -1,0 +1,135 @@
+"""The stage ``label``: what rules and every judge say of each response, and most of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from or_eval.dataset_builders.engine.ports import (
+    Kept,
+    Outcome,
+    Place,
+    Stage,
+    StageContext,
+    StageParams,
+    Table,
+    Tested,
+)
+from or_eval.dataset_builders.engine.rows import Rows, with_meta
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.panel.moderators import numbered
+from or_eval.schema import ResponseClass
+
+_RULES, _PROVIDER = "rules", "provider"
+
+
+class LabelParams(StageParams):
+    """Says nothing to ``label``: who votes is said where the models are tested."""
+
+
+class Majority(NamedTuple):
+    """What most voters say of a response.
+
+    Attributes:
+        refused: Whether it is a refusal; None where as many say so as say the opposite.
+        label: The class that most of these name, of equals the first voter's.
+        agreement: Share of the voters that are on this side; None where nobody voted.
+        voters: How many gave a class.
+    """
+
+    refused: bool | None
+    label: ResponseClass | None
+    agreement: float | None
+    voters: int
+
+
+def run(rows: Rows, params: LabelParams, context: StageContext) -> Iterator[Outcome]:
+    """Give the rows with the majority for each model in ``meta.labels``, and all votes as a table.
+
+    It holds the responses.
+    """
+    from or_eval.analysis.responses import read_logs
+    from or_eval.analysis.samples import read_details
+
+    if not len(rows):
+        return
+    responses = read_logs(list(context.input_logs), audits=False).responses
+    responses = responses[responses["id"].isin({row.id for row in rows})]
+    details = read_details(responses)
+    table: list[dict[str, Any]] = []
+    by_row: dict[str, dict[str, Any]] = {}
+    for at, (id, model, epoch) in zip(
+        responses.index, responses[["id", "model", "epoch"]].itertuples(index=False), strict=True
+    ):
+        votes = votes_in(details.at[at, "stages"])
+        found = majority(votes)
+        label = None if found.label is None else found.label.value
+        said = {"refused": found.refused, "label": label, "agreement": found.agreement}
+        by_row.setdefault(str(id), {})[f"{model}" if epoch == 1 else f"{model} ({epoch})"] = said
+        table.append(
+            {
+                "id": id,
+                "model": model,
+                "epoch": epoch,
+                "response": details.at[at, "response"],
+                **said,
+                "voters": found.voters,
+                **{f"vote of {voter}": vote and vote.value for voter, vote in votes.items()},
+            }
+        )
+    if missing := [row.id for row in rows if row.id not in by_row]:
+        raise BuildError(f"{len(missing)} of its {len(rows)} rows have no response in the logs")
+    for row in rows:
+        yield Kept(with_meta(row, labels=by_row[row.id]))
+    yield Tested(list(context.input_logs))
+    yield Table("responses", table)
+    yield Table("agreement", _agreement(table))
+
+
+def votes_in(stages: Any) -> dict[str, ResponseClass | None]:
+    """Give what each voter said of a response, by its name; a provider that blocked it decides."""
+    found: Mapping[str, Any] = stages if isinstance(stages, Mapping) else {}
+    if label := found.get(_PROVIDER, {}).get("label"):
+        return {_PROVIDER: ResponseClass(label)}
+    votes = {_RULES: found.get(_RULES, {}).get("label")}
+    judges = found.get("judge", {}).get("votes", ())
+    names = numbered(str(vote["model"]) for vote in judges)
+    votes |= {name: vote["label"] for name, vote in zip(names, judges, strict=True)}
+    return {name: None if label is None else ResponseClass(label) for name, label in votes.items()}
+
+
+def majority(votes: Mapping[str, ResponseClass | None]) -> Majority:
+    """Give what most voters say: first whether it is a refusal, then of which class."""
+    given = [vote for vote in votes.values() if vote is not None]
+    sides = Counter(vote.refused for vote in given)
+    if not given or sides[True] == sides[False]:
+        return Majority(None, None, 0.5 if given else None, len(given))
+    refused = sides[True] > sides[False]
+    label, _ = Counter(vote for vote in given if vote.refused is refused).most_common(1)[0]
+    return Majority(refused, label, round(sides[refused] / len(given), 3), len(given))
+
+
+def _agreement(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Say of each model how its responses were settled."""
+    models = dict.fromkeys(str(one["model"]) for one in table)
+    return [
+        {
+            "model": model,
+            "responses": len(own := [one for one in table if one["model"] == model]),
+            "refused": sum(one["refused"] is True for one in own),
+            "answered": sum(one["refused"] is False for one in own),
+            "tied or without a vote": sum(one["refused"] is None for one in own),
+            "unanimous": sum(one["agreement"] == 1 for one in own),
+        }
+        for model in models
+    ]
+
+
+def _problem(params: LabelParams, place: Place) -> str | None:
+    if place.tested is not None:
+        return None
+    return "its input has no logs; 'input' has to name a test_refusal stage"
+
+
+STAGE = Stage(LabelParams, run, parts=lambda params: (), passes_logs=True, problem=_problem)
