@@ -84,7 +84,7 @@ def start(recipe: object, out: Path, *options: str) -> subprocess.Popen[bytes]:
 
 
 def finish(recipe: object, out: Path, *options: str) -> None:
-    assert start(recipe, out, *options).wait(timeout=300) == 0, out.with_suffix(".txt").read_text()
+    assert start(recipe, out, *options).wait(timeout=1800) == 0, out.with_suffix(".txt").read_text()
 
 
 def killed_and_whole(

@@ -124,6 +124,13 @@ def test_rows_of_another_stage_are_the_first_set(
     assert result.rows[0].meta["publisher_category"] == "cyber"
 
 
+def test_a_lineage_begins_with_a_merged_row(tmp_path: Path) -> None:
+    row = merged(tmp_path, ["starter"], overlap=None, take="safe").rows[0]
+    assert (row.method, row.seed_id, row.pair_id) == (None, None, None)
+    assert row.meta["own"]["method"]
+    assert row.meta["licence"] == "MIT"
+
+
 def test_a_set_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bare.txt").write_text("Is this safe?\n")
     with pytest.raises(BuildError, match=r"^bare\.txt: .*label"):

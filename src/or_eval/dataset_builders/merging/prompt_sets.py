@@ -20,6 +20,10 @@ from or_eval.sources import DataError, catalogue, load_prompts
 PUBLISHER_CATEGORY = "publisher_category"
 """Key of ``meta`` for the category that a publisher gave a row."""
 
+OWN = "own"
+"""Key of ``meta`` for how a row was made in its set; here it is the beginning of a lineage."""
+
+_LINEAGE = ("method", "seed_id", "pair_id")
 _TASK_OPTION = re.compile(r"-T (\w+)=")
 
 
@@ -108,4 +112,13 @@ def _row(record: PromptRecord, key: str | None, licence: str | None) -> PromptRe
     facts: dict[str, Any] = {} if known is None else {LICENCE: known}
     if key not in (None, record.category):
         facts[PUBLISHER_CATEGORY] = record.category
-    return replace(record, category=key or record.category, meta=record.meta | facts)
+    if own := {name: value for name in _LINEAGE if (value := getattr(record, name)) is not None}:
+        facts[OWN] = own
+    return replace(
+        record,
+        category=key or record.category,
+        method=None,
+        seed_id=None,
+        pair_id=None,
+        meta=record.meta | facts,
+    )
