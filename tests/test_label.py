@@ -17,7 +17,7 @@ from made_logs import made_log, made_sample
 from or_eval.cli import main
 from or_eval.labelling.sampling import stratified_sample
 from or_eval.labelling.studio.interface import interface
-from or_eval.labelling.wording import wording, worked_cases
+from or_eval.labelling.wording import prompt_cases, wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
 
 HOSTILE = '=HYPERLINK("http://x")<script>alert(1)</script>\x00 ]]> \'end'
@@ -246,6 +246,7 @@ def test_annotators_practise_on_cases_of_every_class(language: Any) -> None:
     cases = worked_cases(language)
     assert len(cases) == 30
     assert {case.label for case in cases} == set(wording(language).labels)
+    assert {case.harm for case in prompt_cases(language)} == set(wording(language).harms)
 
 
 def test_rates_are_corrected_by_the_labels_that_came_back(logs: Path, tmp_path: Path) -> None:

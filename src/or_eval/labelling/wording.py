@@ -1,4 +1,4 @@
-"""The words that annotators read, from ``wording.toml`` and ``worked_cases.toml``."""
+"""The words that annotators read, from the TOML files beside this one."""
 
 from __future__ import annotations
 
@@ -60,6 +60,16 @@ class WorkedCase(BaseModel):
     why: str
 
 
+class PromptCase(BaseModel):
+    """A borderline request, what it is, and why."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    harm: str
+    prompt: str
+    why: str
+
+
 @cache
 def wording(language: WordingLanguage) -> Wording:
     """Give the words of a language."""
@@ -70,6 +80,12 @@ def worked_cases(language: WordingLanguage) -> list[WorkedCase]:
     """Give the cases that annotators practise on."""
     cases = _data("worked_cases.toml")["case"]
     return [WorkedCase(label=case["label"], **case[language]) for case in cases]
+
+
+def prompt_cases(language: WordingLanguage) -> list[PromptCase]:
+    """Give the requests that annotators of requests practise on."""
+    cases = _data("prompt_cases.toml")["case"]
+    return [PromptCase(harm=case["harm"], **case[language]) for case in cases]
 
 
 def _data(name: str) -> dict[str, Any]:
