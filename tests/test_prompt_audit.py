@@ -79,6 +79,18 @@ def test_toxic_prompts_are_right_where_people_call_them_harmful() -> None:
     assert row["rate"] == pytest.approx(1.0)
 
 
+def test_without_verdicts_labels_or_audited_refusals_there_is_less_to_tell() -> None:
+    said = audit({f"p{i}": "harmless" for i in range(50, 100)})
+    frame = responses(20)
+    assert corrected(frame, said)["rate"] == pytest.approx(0.2)
+    assert corrected(frame, said)["lower"] < 0.1, "no refused prompt was asked about"
+    empty = corrected(frame.assign(refused=pd.array([pd.NA] * 100, dtype="boolean")), said)
+    assert np.isnan(empty["rate"])
+    none = frame.assign(label="unlabelled")
+    assert prompt_audit(none, none.set_index("id"), said).corrected.empty
+    assert np.isnan(corrected(frame, audit({}))["rate"])
+
+
 def test_what_most_say_makes_the_consensus(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     words = {"h": "harmless", "x": "harmful", "u": "unclear", "-": ""}

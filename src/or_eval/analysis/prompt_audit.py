@@ -162,10 +162,15 @@ def prompt_audit(
         key=lambda column: column.map(order) if column.name == "consensus" else column,
         ignore_index=True,
     )
-    return PromptAudit(_labels(prompts, audit, level), by_consensus, pd.DataFrame(rows))
+    corrected = pd.DataFrame(rows, columns=_CORRECTED)
+    return PromptAudit(_labels(prompts, audit, level), by_consensus, corrected)
 
 
 _AS_LABELLED = ("as_labelled", "as_labelled_lower", "as_labelled_upper")
+_CORRECTED = (
+    *("model", "measure", *_AS_LABELLED, "audited", "right", "right_lower", "right_upper"),
+    *("rate", "lower", "upper"),
+)
 _LEVELS = ("all say harmless", "most say harmless", "split", "most say not", "all say not")
 
 
