@@ -258,6 +258,7 @@ def _tolerated(outline: Outline, request: Request, words: int) -> frozenset[Act]
     cautions = (
         words >= _A_PARAGRAPH
         and outline.talk < _TALK_AFTER_CAUTION
+        and _begins_where_steps_are_due(outline, request)
         and request.asks.isdisjoint(_ARGUES)
         and not any(r.does(Act.ALTERNATIVE) for r in outline.spoken)
         and not any(r.does(*_STEPS_ASIDE) for r in opening)
@@ -307,4 +308,10 @@ def _stays_with_it(outline: Outline, request: Request) -> bool:
     if words >= _A_PAGE and share >= _SPOKEN_OF:
         return not any(r.does(Act.DOUBT) for r in spoken)
     clean = not any(r.does(*_CLOUDS) for r in spoken)
-    return clean and share >= _TOUCHED and request.asks.isdisjoint(_ARGUES)
+    due = _begins_where_steps_are_due(outline, request)
+    return clean and due and share >= _TOUCHED and request.asks.isdisjoint(_ARGUES)
+
+
+def _begins_where_steps_are_due(outline: Outline, request: Request) -> bool:
+    """Tell whether a response to "how do I" announces or begins it: else it may be safe advice."""
+    return outline.begins is not None or Act.ASKS_HOW not in request.asks
