@@ -21,7 +21,7 @@ from or_eval.analysis.structure.measures import MEASURES
 _PANELS_ACROSS = 3
 _PANEL_WIDTH = 200
 _ROW = 22
-_LEAST = 190
+_LEAST = 330
 
 EFFECTS = Words(
     "structure-effects",
@@ -87,7 +87,7 @@ def _panel(data: pd.DataFrame, title: str, rows: list[str]) -> Any:
         "yOffset": alt.YOffset("side:N", sort=list(SIDES)),
         "color": alt.Color("side:N", scale=colours, title=None),
     }
-    axis = alt.Axis(title=None, tickCount=4)
+    axis = alt.Axis(title=None, tickCount=4, labelSeparation=8)
 
     def along(column: str) -> Any:
         return alt.X(f"{column}:Q", axis=axis, scale=alt.Scale(zero=False))

@@ -12,6 +12,7 @@ from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.epochs import epoch_variance
 from or_eval.analysis.factors import marginal_effects
 from or_eval.analysis.families import prompt_families
+from or_eval.analysis.lineage import levels, lineage_effects
 from or_eval.analysis.prompt_audit import PromptAudit, prompt_audit
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
@@ -39,6 +40,7 @@ class Findings(NamedTuple):
         fourfold: The four cells by model, and by model and language where there are several.
         differences: Differences between models, with ``label``: on safe and on toxic prompts.
         groups: Languages and methods compared within each model.
+        lineage: What each step from base prompt to rewrite adds; empty with one level.
         effects: What each factor does, where models were run under several conditions.
         steadiness: How far responses to one prompt differ; empty with one epoch.
         standing_out: How far each category's over-refusal is from the others'; None with one.
@@ -60,6 +62,7 @@ class Findings(NamedTuple):
     fourfold: dict[str, pd.DataFrame]
     differences: pd.DataFrame
     groups: dict[str, pd.DataFrame]
+    lineage: pd.DataFrame
     effects: pd.DataFrame
     steadiness: pd.DataFrame
     standing_out: pd.DataFrame | None
@@ -117,6 +120,7 @@ def find(
             for name in _COMPARED
             if name in split and responses[name].nunique() <= _MOST_COMPARED
         },
+        lineage=_lineage(logs),
         effects=marginal_effects(logs),
         steadiness=epoch_variance(responses),
         standing_out=standing_out(responses, "category") if "category" in split else None,
@@ -139,6 +143,13 @@ def with_shown_names(logs: Logs) -> Logs:
         prompts=_shown(logs.prompts, _SHOWN_NAMES[1:]),
         responses=_shown(logs.responses, _SHOWN_NAMES),
     )
+
+
+def _lineage(logs: Logs) -> pd.DataFrame:
+    """Compare levels, where there are several; languages and methods alone are compared anyway."""
+    if levels(logs.prompts).nunique() < 2:
+        return pd.DataFrame()
+    return lineage_effects(logs.responses, logs.prompts)
 
 
 def _shown(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:

@@ -111,6 +111,14 @@ def report_tables(found: Findings, covered: CardCoverage | None = None) -> list[
             found.effects,
             opened=True,
         ),
+        ReportTable(
+            "lineage",
+            "What each step of the lineage adds",
+            "Prompts that have their seed in common and differ in one step: level (base prompt, "
+            "seed prompt, rewrite), method or language. The difference is A less B in percentage "
+            f"points. {_ONE_TEST}",
+            found.lineage,
+        ),
         *(
             ReportTable(
                 f"{name}-differences",
