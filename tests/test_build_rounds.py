@@ -257,6 +257,8 @@ def test_how_much_more_is_wanted() -> None:
     assert wanted_now(20, {"category": "hate", "language": "en"}, [short]) == 25
     assert wanted_now(20, {"category": "hate"}, [short]) == 35  # whatever the language will be
     assert wanted_now(20, {"category": "privacy"}, [short]) == 20
+    assert wanted_now(0, {"category": "hate", "language": "zh"}, [short]) == 3
+    assert wanted_now(0, {"category": "privacy"}, [short]) == 0
     nothing = [Short({}, 500, 0)]
     assert wanted_now(20, {}, [nothing, nothing]) == 80
     assert goes_on([], short, 2)

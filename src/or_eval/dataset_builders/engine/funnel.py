@@ -16,10 +16,18 @@ RECIPE_COPY = "recipe.json"
 
 
 def funnel_rows(stages: Sequence[StageFacts]) -> list[dict[str, Any]]:
-    """Give the funnel as a table: a row for what a stage kept, and one for each reason to drop."""
+    """Give the funnel as a table: a row for what a stage kept, and one for each reason to drop.
+
+    Where a stage kept rows of several sources, each has a row as well.
+    """
     rows: list[dict[str, Any]] = []
     for facts in stages:
         rows.append({"stage": facts.name, "what": KEPT, "rows": facts.rows_out})
+        if len(facts.sources) > 1:
+            rows += [
+                {"stage": facts.name, "what": f"{KEPT}, from {source}", "rows": count}
+                for source, count in facts.sources.items()
+            ]
         rows += [
             {"stage": facts.name, "what": reason, "rows": count}
             for reason, count in facts.dropped.items()

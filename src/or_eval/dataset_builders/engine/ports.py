@@ -159,6 +159,7 @@ class StageFacts(NamedTuple):
         subsets: Rows by subset.
         params: Its parameters, defaults included.
         figures: Its tables of one row, by name, such as the agreement of a panel.
+        sources: Rows kept by source.
     """
 
     name: str
@@ -171,6 +172,7 @@ class StageFacts(NamedTuple):
     subsets: dict[str, int]
     params: Mapping[str, Any] = MappingProxyType({})
     figures: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    sources: Mapping[str, int] = MappingProxyType({})
 
 
 class Spent(NamedTuple):

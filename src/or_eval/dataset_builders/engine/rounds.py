@@ -46,15 +46,19 @@ def wanted_now(count: int, facts: Mapping[str, str], rounds: Sequence[Sequence[S
     again.
 
     Args:
-        count: How many were wanted at first.
+        count: How many were wanted at first; where none, so many as are missing are wanted next.
         facts: What is known of the rows that come of them, by column.
         rounds: What was short, round by round.
     """
     for short in rounds:
-        shares = [
-            min(one.missing / one.found, 1.0) if one.found else 1.0
+        fitting = [
+            one
             for one in short
             if all(facts.get(column, value) == value for column, value in one.cell.items())
         ]
-        count += math.ceil(count * max(shares, default=0))
+        shares = [min(one.missing / one.found, 1.0) if one.found else 1.0 for one in fitting]
+        if count:
+            count += math.ceil(count * max(shares, default=0))
+        else:
+            count = max((one.missing for one in fitting), default=0)
     return count

@@ -283,6 +283,7 @@ class Build:
                 subsets=made.subsets,
                 params=entry.params.model_dump(mode="json"),
                 figures=made.figures,
+                sources=made.sources,
             )
 
         try:

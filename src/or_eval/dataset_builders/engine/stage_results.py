@@ -85,6 +85,7 @@ class Made(NamedTuple):
     models: dict[str, list[str]]
     short: list[Short]
     figures: dict[str, dict[str, Any]]
+    sources: dict[str, int]
 
 
 def store(
@@ -140,6 +141,7 @@ def part_of(stored: StoredStage, part: str) -> Rows | None:
 def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
     (folder / _SUBSETS).mkdir(parents=True)
     dropped: Counter[str] = Counter()
+    sources: Counter[str] = Counter()
     logs: list[str] = []
     models: dict[str, list[str]] = {}
     figures: dict[str, dict[str, Any]] = {}
@@ -151,6 +153,7 @@ def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
         for outcome in outcomes:
             match outcome:
                 case Kept(record):
+                    sources[record.source] += 1
                     kept.add(record)
                 case Dropped(record, reason, detail):
                     dropped[reason] += 1
@@ -172,7 +175,7 @@ def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
                 case Short():
                     short.append(outcome)
     counts = {name: writer.rows for name, writer in subsets.items()}
-    return Made(dict(dropped), counts, kept.rows, logs, models, short, figures)
+    return Made(dict(dropped), counts, kept.rows, logs, models, short, figures, dict(sources))
 
 
 def _subset(name: str) -> str:

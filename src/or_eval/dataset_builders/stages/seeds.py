@@ -52,7 +52,8 @@ class SeedsParams(StageParams):
     """What a recipe may say to ``seeds``.
 
     Attributes:
-        per_category: Distinct seeds wanted of each category; needed where a writer is asked.
+        per_category: Distinct seeds wanted of each category, needed where a writer is asked; 0 for
+            those alone that a later stage says are short.
         categories: Keys of the categories; all of the recipe's taxonomy by default.
         batch: Seeds asked for at once.
         topics: Topics that a writer parts each category into before; each question is then about
@@ -66,7 +67,7 @@ class SeedsParams(StageParams):
         take: Which prompts of the data to take by their label.
     """
 
-    per_category: int | None = Field(default=None, ge=1)
+    per_category: int | None = Field(default=None, ge=0)
     categories: tuple[str, ...] = ()
     batch: int = Field(default=20, ge=1)
     topics: int = Field(default=0, ge=0)
