@@ -145,7 +145,7 @@ def test_the_folder_of_a_build_gives_its_funnel_and_balance(tmp_path: Path) -> N
     build = tmp_path / "build"
     (build / "dataset" / "all").mkdir(parents=True)
     (build / "funnel.csv").write_text(
-        "stage,what,rows\nseeds,kept,3\nseeds,too long,1\npublish,kept,3\n"
+        'stage,what,rows\nseeds,kept,3\nseeds,"kept, from board",2\nseeds,too long,1\npublish,kept,3\n'
     )
     (build / "funnel.json").write_text('[{"kind": "publish"}]')
     (build / "recipe.json").write_text("{}")

@@ -58,8 +58,8 @@ def funnel(rows: pd.DataFrame) -> Figure | None:
     """Draw what each stage of a build kept, and what it dropped for which reason.
 
     Args:
-        rows: ``stage``, ``what`` (``kept``, or the reason of a drop) and ``rows``, in order, as in
-            a build's ``funnel.csv``.
+        rows: ``stage``, ``what`` (``kept``, ``kept, from SOURCE``, or the reason of a drop) and
+            ``rows``, in order, as in a build's ``funnel.csv``.
 
     Returns:
         The figure; None where there are no stages.
@@ -69,7 +69,7 @@ def funnel(rows: pd.DataFrame) -> Figure | None:
     alt = altair()
     names = [f"{stage}: {what}" for stage, what in zip(rows["stage"], rows["what"], strict=True)]
     data = with_shown_names(rows.assign(name=names), "name").assign(
-        side=["kept" if what == _KEPT else "dropped" for what in rows["what"]],
+        side=["kept" if _is_kept(what) else "dropped" for what in rows["what"]],
         count=[f"{count:,}" for count in rows["rows"]],
     )
     order = data["name"].tolist()
@@ -89,3 +89,7 @@ def funnel(rows: pd.DataFrame) -> Figure | None:
         ),
         rows,
     )
+
+
+def _is_kept(what: str) -> bool:
+    return what == _KEPT or what.startswith(f"{_KEPT}, from ")

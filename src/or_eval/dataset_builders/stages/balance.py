@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from pydantic import Field, model_validator
@@ -40,6 +40,7 @@ from or_eval.dataset_builders.targets import (
 from or_eval.schema import Label, PromptRecord
 
 NOT_NEEDED, NO_TARGET = "not needed", "no target"
+_POOL = "pool"
 
 
 class BalanceParams(StageParams):
@@ -69,7 +70,7 @@ Unit = list[PromptRecord]
 
 
 def run(rows: Rows, params: BalanceParams, context: StageContext) -> Iterator[Outcome]:
-    """Keep as many rows of each kind as are wanted, and say what is short.
+    """Keep as many rows of each kind as are wanted, add those of a pool, and say what is short.
 
     It holds the rows.
     """
@@ -91,6 +92,14 @@ def run(rows: Rows, params: BalanceParams, context: StageContext) -> Iterator[Ou
                 reasons |= {row.id: NOT_NEEDED for row in unit}
     for row in rows:
         yield Dropped(row, reasons[row.id]) if row.id in reasons else Kept(row)
+    ids = {row.id for row in rows}
+    from_pool: Counter[Cell] = Counter()
+    for unit in _units([row for row in context.named.get(_POOL, ()) if row.id not in ids]):
+        for cell in need.cells(_counted(unit)):
+            if len(by_cell[cell]) < need.wanted[cell]:
+                by_cell[cell].append(unit)
+                from_pool[cell] += 1
+                yield from map(Kept, unit)
     for cell, wanted in need.wanted.items():
         found = len(by_cell.get(cell, ()))
         if found < wanted:
@@ -101,7 +110,8 @@ def run(rows: Rows, params: BalanceParams, context: StageContext) -> Iterator[Ou
             {
                 **dict(cell),
                 "wanted": wanted,
-                "found": (found := len(by_cell.get(cell, ()))),
+                "found": (found := len(by_cell.get(cell, ()))) - from_pool[cell],
+                "from_pool": from_pool[cell],
                 "kept": min(found, wanted),
                 "missing": max(wanted - found, 0),
             }
@@ -161,6 +171,7 @@ STAGE = Stage(
     data=lambda params: [] if params.model is None else [params.model],
     parts=lambda params: [NOT_NEEDED, NO_TARGET],
     problem=_problem,
+    takes=(_POOL,),
     ready=_ready,
     says_short=True,
 )
