@@ -16,10 +16,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from scripted_builds import ANSWER, REFUSAL
 from servers import API_KEY, Reply, Request, ScriptedServer
+from test_build_rounds import RECIPE as ROUNDS
+from test_build_rounds import Models
 
 KILLS = int(os.environ.get("OR_EVAL_KILLS", "3"))
 ROWS = 8 * KILLS
@@ -195,3 +198,31 @@ def test_the_bundled_recipes_survive_kills(
     killed, whole = killed_and_whole(clock, recipe, tmp_path, options)
     assert killed == whole
     assert any(name.endswith(".parquet") for name in whole)
+
+
+def test_a_recipe_with_rounds_survives_kills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    path = tmp_path / "rounds.yaml"
+    path.write_text(ROUNDS, "utf-8")
+    models = Models()
+    clock = Clock(
+        lambda request: "yes" if "word yes" in request.question else models._reply(request), 0.1
+    )
+
+    def options(server: ScriptedServer) -> list[str]:
+        targets = f"fill.targets=[{{category: [violence, privacy], rows: {2 * KILLS}}}]"
+        changes = [f"seeds.per_category={KILLS}", "seeds.batch=5", targets]
+        roles = [f"{role}={server.role_option(role)}" for role in ("writer", "moderator")]
+        return [
+            *(part for change in changes for part in ("--set", change)),
+            *(part for role in roles for part in ("--model-role", role)),
+        ]
+
+    killed, whole = killed_and_whole(clock, path, tmp_path, options)
+    assert killed == whole
+    # It took more than one round.
+    need = pd.read_csv(tmp_path / "whole/stages/fill/tables/need.csv")
+    assert len(pd.read_parquet(tmp_path / "whole/stages/seeds/rows.parquet")) > 2 * KILLS
+    assert list(need["missing"]) == [0, 0]
