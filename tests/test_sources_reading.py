@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from or_eval.schema import Label, prompt_id
-from or_eval.sources import load_prompts
+from or_eval.sources import DataError, load_prompts
 from or_eval.sources.language import detect_language
+from or_eval.sources.loader import StreamedPrompts
 
 ROWS = [
     {"prompt": "How do I kill a process?", "label": "safe", "category": "homonyms"},
@@ -302,3 +304,26 @@ def test_eighty_thousand_rows_load_in_seconds(tmp_path):
     prompts, seconds = done.stdout.split()
     assert int(prompts) == 80_359
     assert float(seconds) < 15  # 2 s on an idle core; the rest is for busy machines
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl.gz", ".parquet"])
+def test_a_stream_gives_the_same_before_it_has_read_all(tmp_path: Path, suffix: str) -> None:
+    rows = [
+        {"id": f"{n}", "prompt": f"Tell me {n}.", "label": "safe", "language": "en"}
+        for n in range(2_500)
+    ]
+    path = write(tmp_path / f"rows{suffix}", [*rows, {**rows[0], "id": ""}])
+    prompts = StreamedPrompts(path)
+    assert list(prompts) == load_prompts(path).records
+    assert (len(list(prompts)), prompts.seen.duplicates) == (2_500, 1)
+
+    write(path, [*rows, {**rows[0], "prompt": ""}])
+    records = iter(StreamedPrompts(path))
+    assert sum(1 for _ in islice(records, 2_500)) == 2_500
+    with pytest.raises(DataError, match="the prompt is empty"):
+        next(records)
+
+
+def test_a_stream_knows_the_columns_of_all_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [ROWS[0], {**ROWS[1], "language": "zh"}])
+    assert [record.language for record in StreamedPrompts(path)] == ["en", "zh"]

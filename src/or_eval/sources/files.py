@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import file_digest
+from itertools import islice, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.tables import Cells, Table, table_of
+from or_eval.sources.tables import Cells, Row, Table, table_of
 
 NumberedRows = Iterator[tuple[int, Cells]]
 
@@ -37,8 +38,41 @@ def read_table(path: Path) -> Table:
     """
     with open_rows(path) as rows:
         table = table_of(rows.name, path.name, rows.unit, rows.numbered)
+    return replace(table, revision=_revision(path))
+
+
+def stream_table(path: Path) -> Table:
+    """Open a file as :func:`read_table` does, but hold some rows at a time; of JSON, all.
+
+    Raises:
+        DataError: As :func:`read_table`; of what is wrong further down, when the rows are read.
+    """
+    rows = _FileRows(path)
+    first, kind = list(islice(rows, 2)), data_suffix(path)
+    if kind == ".json" or len(first) < 2:
+        return read_table(path)
+    # Objects of JSON Lines may differ in their keys.
+    columns = dict.fromkeys(
+        column for row in (rows if kind == ".jsonl" else first) for column in row.cells
+    )
+    unit = "row" if kind == ".parquet" else "line"
+    return Table(str(path), path.name, unit, tuple(columns), rows, _revision(path))
+
+
+class _FileRows:
+    """The rows of a file, which is read each time that they are gone through."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[Row]:
+        with open_rows(self._path) as opened:
+            yield from starmap(Row, opened.numbered)
+
+
+def _revision(path: Path) -> str:
     with path.open("rb") as raw:
-        return replace(table, revision=f"sha256:{file_digest(raw, 'sha256').hexdigest()}")
+        return f"sha256:{file_digest(raw, 'sha256').hexdigest()}"
 
 
 class OpenRows(NamedTuple):

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import starmap
+from typing import TYPE_CHECKING
 
 from or_eval.sources.catalogue import HubPlace
 from or_eval.sources.errors import DataError
-from or_eval.sources.tables import Table, table_of
+from or_eval.sources.tables import Row, Table, table_of
 
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+_BATCH = 2_000
 _NAME = r"[\w.-]+"
 _HUB_ID = re.compile(rf"(?P<id>{_NAME}/{_NAME})(?::(?P<config>{_NAME})?)?(?::(?P<split>{_NAME}))?")
 
@@ -40,11 +47,30 @@ def read_hub(place: HubPlace) -> Table:
     try:
         builder = load_dataset_builder(place.id, place.config, revision=place.revision)
         builder.download_and_prepare()
-        rows = builder.as_dataset(place.split).to_list()
+        rows = _HubRows(builder.as_dataset(place.split))
     except Exception as error:
         # The client raises errors of five libraries; whichever it is, the user can do the same.
         raise DataError(f"{name} on the Hub: {_problem(place, error)}") from error
-    return table_of(name, place.id, "row", enumerate(rows, start=1), builder.hash)
+    if len(rows) < 2:
+        numbered = ((row.number, row.cells) for row in rows)
+        return table_of(name, place.id, "row", numbered, builder.hash)
+    return Table(name, place.id, "row", rows.columns, rows, builder.hash)
+
+
+class _HubRows:
+    """The rows of a split, read from the client's copy each time that they are gone through."""
+
+    def __init__(self, split: Dataset) -> None:
+        self._split = split
+        self.columns = tuple(split.column_names)
+
+    def __len__(self) -> int:
+        return len(self._split)
+
+    def __iter__(self) -> Iterator[Row]:
+        batches = self._split.with_format("arrow").iter(_BATCH)
+        cells = (cells for batch in batches for cells in batch.to_pylist())
+        return starmap(Row, enumerate(cells, start=1))
 
 
 def _problem(place: HubPlace, error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
 from logging import getLogger
 from pathlib import Path
@@ -12,10 +13,10 @@ from or_eval.schema import PromptRecord
 from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry, unknown_entry
 from or_eval.sources.conventions import conventional_layout, label_of_word, unlabelled_error
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.files import data_suffix, read_table
+from or_eval.sources.files import data_suffix, read_table, stream_table
 from or_eval.sources.hub import hub_place, read_hub
 from or_eval.sources.layout import Layout
-from or_eval.sources.records import Reading, records_of
+from or_eval.sources.records import Reading, Seen, records_of, stream_records
 from or_eval.sources.tables import Table
 
 logger = getLogger(__name__)
@@ -64,27 +65,64 @@ def load_prompts(
         DataError: The data can't be had, or something in it is wrong; the message is one line
             that names file, row and column and says what to do.
     """
+    reading = _reading(data, source, label, read_table)
+    loaded = records_of(reading)
+    records = _filtered(loaded.records, "language", language, reading.source)
+    records = _filtered(records, "category", category, reading.source)
+    return LoadedPrompts(records, loaded.duplicates, reading.source, reading.table.revision)
+
+
+class StreamedPrompts:
+    """Prompts that are read from their source each time they are gone through, some at a time.
+
+    It holds their ids while they are. Files in the format JSON are held whole.
+
+    Args:
+        data: As for :func:`load_prompts`.
+        source: As there.
+        label: As there.
+
+    Attributes:
+        name: Catalogue name, Hub id or file name.
+        seen: What the rows held so far, when last gone through.
+
+    Raises:
+        DataError: As there; of what is wrong in a row, when the prompts are gone through.
+    """
+
+    def __init__(
+        self, data: str | Path, source: str | None = None, label: str | None = None
+    ) -> None:
+        self._reading = _reading(data, source, label, stream_table)
+        self.name = self._reading.source
+        self.seen = Seen()
+
+    def __iter__(self) -> Iterator[PromptRecord]:
+        self.seen = Seen()
+        return stream_records(self._reading, self.seen)
+
+
+def _reading(
+    data: str | Path, source: str | None, label: str | None, read: Callable[[Path], Table]
+) -> Reading:
     entry = catalogue_entry(source) if source is not None else None
     if entry is None and str(data) in catalogue():
         entry = catalogue_entry(str(data))
     if entry is not None and entry.warning is not None:
         logger.warning("%s: %s", entry.name, entry.warning)
-    table = _table(data, entry)
+    table = _table(data, entry, read)
     name = entry.name if entry is not None else table.title
     layout = _layout(table, entry, label)
-    loaded = records_of(Reading(table, layout, name, name if entry is not None else None))
-    records = _filtered(loaded.records, "language", language, name)
-    records = _filtered(records, "category", category, name)
-    return LoadedPrompts(records, loaded.duplicates, name, table.revision)
+    return Reading(table, layout, name, name if entry is not None else None)
 
 
-def _table(data: str | Path, entry: Entry | None) -> Table:
+def _table(data: str | Path, entry: Entry | None, read: Callable[[Path], Table]) -> Table:
     if str(data) in catalogue():
         return _table_of_entry(catalogue_entry(str(data)))
     path = Path(data).expanduser()
     place = hub_place(str(data))
     if path.exists() or data_suffix(path) is not None:
-        return read_table(path)
+        return read(path)
     if place is not None:
         own_place = entry.hub if entry is not None else None
         return read_hub(own_place if own_place and own_place.id == data else place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -69,11 +70,17 @@ _NOT_ITS_OWN: dict[str, Any] = {"method": "", "id": "", "seed_id": "", "pair_id"
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What the rows so far held: records by id, and the texts of the publisher's own ids."""
+class Seen:
+    """What the rows so far held.
 
-    records: dict[str, tuple[PromptRecord, Row]] = field(default_factory=dict)
-    texts: dict[tuple[str, str, str], tuple[str, Row]] = field(default_factory=dict)
+    Attributes:
+        records: The number of each record's row, by its label and its id.
+        texts: The texts' ids and the numbers of their rows, by the publisher's own ids.
+        duplicates: How many exact duplicates there were.
+    """
+
+    records: dict[Label, dict[str, int]] = field(default_factory=lambda: {x: {} for x in Label})
+    texts: dict[tuple[str, str, str], tuple[str, int]] = field(default_factory=dict)
     duplicates: int = 0
 
 
@@ -82,6 +89,16 @@ def records_of(reading: Reading) -> Records:
 
     Raises:
         DataError: A column is missing, or a row breaks a rule of ``docs/prompt-sets.md``.
+    """
+    seen = Seen()
+    return Records(list(stream_records(reading, seen)), seen.duplicates)
+
+
+def stream_records(reading: Reading, seen: Seen) -> Iterator[PromptRecord]:
+    """Make the prompt records of a table one after the other, each text once.
+
+    Raises:
+        DataError: As :func:`records_of`.
     """
     table, layout, source, _ = reading
     missing = [column for column in layout.required_columns() if column not in table.columns]
@@ -92,16 +109,16 @@ def records_of(reading: Reading) -> Records:
         )
     table = with_sections(table, layout.sections)
     texts = [text for text in layout.texts if text.column in table.columns]
-    seen = _Seen()
     for row in table.rows:
         of_row = _facts(reading, row)
         for text in texts:
             prompt = _prompt(table, row, text)
             facts = of_row._replace(**_NOT_ITS_OWN) if text.origin else of_row
             if prompt:
-                _refuse_shared_id(reading, facts, text, prompt, seen)
-                _keep(table, facts, text, _record(reading, facts, text, prompt), seen)
-    return Records([record for record, _ in seen.records.values()], seen.duplicates)
+                record = _record(reading, facts, text, prompt)
+                _refuse_shared_id(reading, facts, text, record, seen)
+                if _is_new(table, facts, text, record, seen):
+                    yield record
 
 
 def _facts(reading: Reading, row: Row) -> _RowFacts:
@@ -191,28 +208,30 @@ def _origin_id(table: Table, row: Row, text: TextColumn, prompt: str) -> str:
 
 
 def _refuse_shared_id(
-    reading: Reading, facts: _RowFacts, text: TextColumn, prompt: str, seen: _Seen
+    reading: Reading, facts: _RowFacts, text: TextColumn, record: PromptRecord, seen: Seen
 ) -> None:
     """Refuse an id of the publisher's that stands for two texts of one column and language."""
-    if not facts.id:
+    if facts.id in ("", record.id):
         return
     place = (facts.id, text.column, facts.language)
-    first, first_row = seen.texts.setdefault(place, (prompt, facts.row))
-    if first != prompt:
+    first, number = seen.texts.setdefault(place, (record.id, facts.row.number))
+    if first != record.id:
         table = reading.table
-        other = f"{table.unit} {first_row.number}"
+        other = f"{table.unit} {number}"
         problem = f"{shown(facts.id)} is the id of another text as well ({other})"
         raise table.error(facts.row, reading.layout.id, problem)
 
 
-def _keep(
-    table: Table, facts: _RowFacts, text: TextColumn, record: PromptRecord, seen: _Seen
-) -> None:
-    first, first_row = seen.records.setdefault(record.id, (record, facts.row))
-    if first is record:
-        return
-    if first.label != record.label:
-        other = f"{table.unit} {first_row.number}"
-        problem = f"the prompt is {record.label} here and {first.label} in {other}"
-        raise table.error(facts.row, text.column, problem)
-    seen.duplicates += 1
+def _is_new(
+    table: Table, facts: _RowFacts, text: TextColumn, record: PromptRecord, seen: Seen
+) -> bool:
+    for label, rows in seen.records.items():
+        if label != record.label and record.id in rows:
+            there = f"{table.unit} {rows[record.id]}"
+            problem = f"the prompt is {record.label} here and {label} in {there}"
+            raise table.error(facts.row, text.column, problem)
+    if record.id in seen.records[record.label]:
+        seen.duplicates += 1
+        return False
+    seen.records[record.label][record.id] = facts.row.number
+    return True

@@ -144,7 +144,8 @@ def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> Resp
     for row in table.rows:
         answers = by_model.setdefault(_model(table, row, columns.get("model")), {})
         answers.setdefault(_prompt(table, row, columns), []).append(_response(table, row, columns))
-    copies = len(table.rows) - len({repr(row.cells) for row in table.rows})
+    cells = [repr(row.cells) for row in table.rows]
+    copies = len(cells) - len(set(cells))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return ResponseFile(table, digest, columns, by_model, copies)
 

@@ -24,14 +24,15 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All rows of a source.
+    """A source's rows.
 
     Attributes:
         name: Path or Hub id, as error lines show it.
         title: File name or Hub id, as records name their source.
         unit: What a row's number counts: ``line``, ``item`` or ``row``.
         columns: Names of all columns, in the order they first appear.
-        rows: The rows, in file order; never empty.
+        rows: The rows, in file order; never empty. They may be read anew each time they are gone
+            through.
         revision: Which state of the data this is: a commit on the Hub, or a file's hash.
     """
 
@@ -39,7 +40,7 @@ class Table:
     title: str
     unit: str
     columns: tuple[str, ...]
-    rows: list[Row]
+    rows: Iterable[Row]
     revision: str | None = None
 
     def error(self, row: Row, column: str | None, problem: str) -> DataError:

@@ -31,7 +31,7 @@ from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
 from or_eval.dataset_builders.similarity.same_text import same_text
-from or_eval.dataset_builders.writing.seed_data import SeedSource, Take, load_seeds
+from or_eval.dataset_builders.writing.seed_data import SeedData, SeedSource, Take
 from or_eval.dataset_builders.writing.seed_writing import (
     DRIED_UP,
     ENOUGH,
@@ -89,9 +89,9 @@ class SeedsParams(StageParams):
 
 
 def run(rows: Rows, params: SeedsParams, context: StageContext) -> Iterator[Outcome]:
-    """Give seeds, a category after the other, and with ``--limit`` so many in all.
+    """Give seeds, and with ``--limit`` so many in all.
 
-    It holds the seeds.
+    It holds the seeds that are written; of data, an id and a digest of each text.
     """
     categories = _categories(params, context.taxonomy)
     if params.data is not None:
@@ -302,27 +302,29 @@ def _taken(
     data: str, params: SeedsParams, categories: dict[str, Category], context: StageContext
 ) -> Iterator[Outcome]:
     source = SeedSource(data, params.source, params.label, params.take)
-    loaded, dropped, duplicates = load_seeds(source, context.taxonomy, context.language)
-    by_category: dict[str, list[PromptRecord]] = {key: [] for key in categories}
-    for seed in loaded:
-        by_category.get(seed.category, []).append(seed)
-    each = params.per_category
-    there = {key: len(seeds) for key, seeds in by_category.items()}
-    shares = _wanted(there if each is None else dict.fromkeys(there, each), context, there)
-    taken = {seed.id for key, seeds in by_category.items() for seed in seeds[: shares[key]]}
-    for key, seeds in by_category.items():
-        for seed in seeds[: shares[key]]:
-            yield Kept(seed)
-    yield from dropped
-    for seed in loaded:
-        if seed.id not in taken:
-            yield Dropped(seed, "not needed")
-    table = [
-        {"category": key, "loaded": len(seeds), "taken": shares[key]}
-        for key, seeds in by_category.items()
-    ]
+    found = SeedData(source, context.taxonomy, context.language)
+    shares: Mapping[str, int] | None = None
+    if params.per_category is not None or context.limit is not None:
+        there = Counter(one.category for one in found if isinstance(one, PromptRecord))
+        most = {key: there[key] for key in categories}
+        each = params.per_category
+        shares = _wanted(most if each is None else dict.fromkeys(most, each), context, most)
+    loaded: Counter[str] = Counter()
+    taken: Counter[str] = Counter()
+    for one in found:
+        if isinstance(one, Dropped):
+            yield one
+            continue
+        key = one.category
+        loaded[key] += 1
+        if key in categories and (shares is None or taken[key] < shares[key]):
+            taken[key] += 1
+            yield Kept(one)
+        else:
+            yield Dropped(one, "not needed")
+    table = [{"category": key, "loaded": loaded[key], "taken": taken[key]} for key in categories]
     yield Table("categories", table)
-    yield Table("data", [{"data": data, "exact_duplicates": duplicates}])
+    yield Table("data", [{"data": data, "exact_duplicates": found.exact_duplicates}])
 
 
 def _short(key: str, harvest: _Harvest) -> str:

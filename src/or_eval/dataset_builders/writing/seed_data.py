@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from or_eval.dataset_builders.categories import category_key
 from or_eval.dataset_builders.engine.ports import Dropped
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.same_text import same_text
+from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.language import is_in, main_tag
 from or_eval.schema import PromptRecord, taxonomies
-from or_eval.sources import DataError, load_prompts
+from or_eval.sources import DataError
 from or_eval.sources.errors import shown
+from or_eval.sources.loader import StreamedPrompts
 
 Take = Literal["toxic", "safe", "all"]
 
 _TASK_OPTION = re.compile(r"-T (\w+)=")
 _MOST_NAMED = 8
+_DUPLICATE = "duplicate"
 
 
 class SeedSource(NamedTuple):
@@ -39,39 +42,85 @@ class SeedSource(NamedTuple):
     take: Take = "toxic"
 
 
-def load_seeds(
-    source: SeedSource, taxonomy: str, language: str
-) -> tuple[list[PromptRecord], list[Dropped], int]:
-    """Load the prompts of a language, with the categories of a taxonomy.
+class SeedData:
+    """The prompts of a language, with the categories of a taxonomy, and those that are no seeds.
 
-    Returns:
-        The seeds, the prompts that are none, and how many exact duplicates the data had.
+    They are read from their source each time they are gone through; what is held is of each text
+    its id and a digest.
+
+    Args:
+        source: Where they are taken from.
+        taxonomy: Name of the taxonomy.
+        language: BCP-47 tag of the language.
 
     Raises:
-        BuildError: The data can't be used, or nothing in it.
+        BuildError: The data can't be used, or, when they are gone through, nothing in it.
     """
+
+    def __init__(self, source: SeedSource, taxonomy: str, language: str) -> None:
+        self._source, self._taxonomy, self._language = source, taxonomy, language
+        with _told_to_recipes():
+            self._prompts = StreamedPrompts(source.data, source.entry, source.label)
+
+    @property
+    def exact_duplicates(self) -> int:
+        """How many exact duplicates the data had."""
+        return self._prompts.seen.duplicates
+
+    def __iter__(self) -> Iterator[PromptRecord | Dropped]:
+        first: dict[bytes, str] = {}
+        lost: Counter[tuple[str, str]] = Counter()
+        with _told_to_recipes():
+            for record in self._prompts:
+                found = self._sorted(record, first)
+                if isinstance(found, Dropped):
+                    lost[found.reason, "" if found.reason == _DUPLICATE else found.detail] += 1
+                yield found
+        if not first:
+            raise BuildError(f"data: {self._prompts.name}: {self._why_none(lost)}")
+
+    def _sorted(self, record: PromptRecord, first: dict[bytes, str]) -> PromptRecord | Dropped:
+        category = category_key(record.category, self._taxonomy, record.source)
+        if self._source.take not in ("all", record.label.value):
+            return Dropped(record, f"not {self._source.take}")
+        if not _fits(record, self._language):
+            return Dropped(record, "wrong language", record.language)
+        if category is None:
+            return Dropped(record, "no category", record.category)
+        if (mark := text_mark(record.prompt)) in first:
+            return Dropped(record, _DUPLICATE, f"of {first[mark]}")
+        first[mark] = record.id
+        return _seed(record, category, self._language)
+
+    def _why_none(self, lost: Counter[tuple[str, str]]) -> str:
+        reasons: Counter[str] = Counter()
+        for (reason, _), number in lost.items():
+            reasons[reason] += number
+        [(reason, _)] = reasons.most_common(1)
+        details = [detail for (why, detail), _ in lost.most_common() if why == reason]
+        named = ", ".join(shown(detail) for detail in details[:_MOST_NAMED])
+        match reason:
+            case "no category":
+                known = ", ".join(taxonomies()[self._taxonomy])
+                return (
+                    f"its categories ({named}) are none of the taxonomy '{self._taxonomy}' "
+                    f"(there are: {known})"
+                )
+            case "wrong language":
+                return f"its prompts are in {named}, and the recipe writes in '{self._language}'"
+            case _:
+                return (
+                    f"none of its prompts is {self._source.take} (the key 'take' chooses by label)"
+                )
+
+
+@contextmanager
+def _told_to_recipes() -> Iterator[None]:
+    """Word errors for a recipe, which has keys instead of a task's -T options."""
     try:
-        loaded = load_prompts(source.data, source=source.entry, label=source.label)
+        yield
     except DataError as error:
-        # The loader speaks to those who run a task; a recipe has keys instead of -T options.
         raise BuildError("data: " + _TASK_OPTION.sub(r"\1: ", str(error))) from error
-    seeds: dict[str, PromptRecord] = {}
-    dropped: list[Dropped] = []
-    for record in loaded.records:
-        category = category_key(record.category, taxonomy, record.source)
-        if source.take not in ("all", record.label.value):
-            dropped.append(Dropped(record, f"not {source.take}"))
-        elif not _fits(record, language):
-            dropped.append(Dropped(record, "wrong language", record.language))
-        elif category is None:
-            dropped.append(Dropped(record, "no category", record.category))
-        elif same_text(record.prompt) in seeds:
-            dropped.append(Dropped(record, "duplicate", f"of {seeds[same_text(record.prompt)].id}"))
-        else:
-            seeds[same_text(record.prompt)] = _seed(record, category, language)
-    if not seeds:
-        raise BuildError(f"data: {loaded.name}: {_why_none(dropped, source, taxonomy, language)}")
-    return list(seeds.values()), dropped, loaded.duplicates
 
 
 def _fits(record: PromptRecord, language: str) -> bool:
@@ -88,21 +137,3 @@ def _seed(record: PromptRecord, category: str, language: str) -> PromptRecord:
         language=language,
         meta=record.meta | own,
     )
-
-
-def _why_none(dropped: Sequence[Dropped], source: SeedSource, taxonomy: str, language: str) -> str:
-    reasons = Counter(item.reason for item in dropped)
-    reason, _ = reasons.most_common(1)[0]
-    details = Counter(item.detail for item in dropped if item.reason == reason)
-    named = ", ".join(shown(detail) for detail, _ in details.most_common(_MOST_NAMED))
-    match reason:
-        case "no category":
-            known = ", ".join(taxonomies()[taxonomy])
-            return (
-                f"its categories ({named}) are none of the taxonomy '{taxonomy}' "
-                f"(there are: {known})"
-            )
-        case "wrong language":
-            return f"its prompts are in {named}, and the recipe writes in '{language}'"
-        case _:
-            return f"none of its prompts is {source.take} (the key 'take' chooses by label)"
