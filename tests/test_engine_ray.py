@@ -15,6 +15,7 @@ import pytest
 from inspect_ai.log import read_eval_log
 
 from or_eval.dataset_builders.engine import workers as workers_module
+from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.engine.workers import HERE, Engine, here, on_ray, workers
@@ -145,3 +146,13 @@ def test_a_missing_ray_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         workers("ray")
     assert workers("here") is HERE
+
+
+def test_connections_are_shared_and_workers_without_any_stay_out() -> None:
+    limited = BoundModel("a/b", {"max_connections": 5, "temperature": 0})
+    assert limited.shared(2).settings == {"max_connections": 2, "temperature": 0}
+    assert limited.shared(2).identity == limited.identity
+    assert limited.most_workers == 5
+    pool = BoundModel("a/b", members=(limited, BoundModel("a/b", {"max_connections": 3})))
+    assert pool.most_workers == 3
+    assert [one.settings["max_connections"] for one in pool.shared(3).members] == [1, 1]

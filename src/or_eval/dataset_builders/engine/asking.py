@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from inspect_ai import Task
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
+from inspect_ai.util import AdaptiveConcurrency
 
 from or_eval.dataset_builders.engine.answer_ledger import MARK, Ledger, tested_key
 from or_eval.dataset_builders.engine.conversations import Answer, Question, Talk, replayed
@@ -185,7 +186,7 @@ class Asker:
         roles: Mapping[str, Sequence[BoundModel]] | None = None,
     ) -> dict[str, Answer]:
         """Share samples out among the workers, and take what they found into the ledger."""
-        limit = self._asking.config.get("max_connections") or len(items)
+        limit = self._asking.config.get("max_connections") or AdaptiveConcurrency().max
         limits = [limit, len(items), *(model.most_workers for model in models)]
         of = int(min(self._workers.count(), *limits))
         shards = [
