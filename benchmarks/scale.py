@@ -87,6 +87,7 @@ def main() -> None:
         tasks_and_data(planted_words(rows).prompts)
     if arguments.ray_data:
         return
+    base = peak()
     titles = ("workers", "MinHash", "comparing", "own", "all", "GB")
     print(f"{'rows':>10}", *(f"{title:>9}" for title in titles))
     for rows in arguments.rows:
@@ -101,7 +102,8 @@ def main() -> None:
             line(rows, workers, divided(one, workers), "reckoned from one worker")
     scale = 10_000_000 / rows
     for workers in (1, 2, *RECKONED):
-        larger = divided(Measured(*(scale * part for part in one)), workers)
+        larger = Measured(*(scale * part for part in one))
+        larger = divided(larger._replace(peak=base + scale * (one.peak - base)), workers)
         line(10_000_000, workers, larger, f"extrapolated from {rows:,} rows, as if it were linear")
 
 
@@ -115,8 +117,12 @@ def measured(texts: list[str], workers: Map) -> tuple[Measured, np.ndarray]:
     compared = timed if workers is here else workers
     found = near_texts_within(texts, bands, LETTERS_THRESHOLD, compared)
     rest = time.perf_counter() - start - timed.seconds
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    return Measured(minhash, timed.seconds, rest, peak), found.of
+    return Measured(minhash, timed.seconds, rest, peak()), found.of
+
+
+def peak() -> float:
+    """Give the most gigabytes that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 def divided(one: Measured, workers: int) -> Measured:
