@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.engine.workers import HERE, Engine, here, on_ray, workers
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.stages import dedup
 from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
 from or_eval.schema import Label, PromptRecord, prompt_id
@@ -137,6 +139,13 @@ def test_an_error_is_the_one_that_it_would_be_here(cluster: None) -> None:
 
     with pytest.raises(BuildError, match=r"^part 1 is bad$"):
         list(on_ray(fail, [1, 2]))
+
+
+def test_what_no_other_process_can_have_is_told_in_a_line(cluster: None) -> None:
+    with pytest.raises(BuildError, match=r"^--engine ray: what a stage hands out can't be sent"):
+        list(on_ray(len, [[threading.Lock()]]))
+    # Of a measure, which remembers, the model's name goes.
+    assert list(on_ray(lambda likeness: type(likeness).__name__, [Likeness("a")])) == ["Likeness"]
 
 
 def test_a_missing_ray_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pickle import PicklingError
 from typing import Any, Literal, Protocol, TypeVar
 
 from or_eval.dataset_builders.errors import BuildError
@@ -85,7 +86,7 @@ def on_ray(function: Callable[[_Part], _Made], parts: Iterable[_Part]) -> Iterat
     for part in parts:
         try:
             waiting.append(task.remote(sent, part))
-        except TypeError as error:
+        except (TypeError, AttributeError, PicklingError) as error:
             raise BuildError(
                 f"--engine ray: what a stage hands out can't be sent to another process ({error}); "
                 "it may hold nothing of the build but values"

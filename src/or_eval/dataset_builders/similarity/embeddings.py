@@ -104,9 +104,14 @@ class Likeness:
     """
 
     def __init__(self, model: str) -> None:
+        self._model = model
         self._encoder = cache(lambda: _load(model))
         self._vector = lru_cache(_REMEMBERED)(lambda text: _encode([text], self._encoder())[0])
         self._known: dict[tuple[bytes, bytes], float] = {}
+
+    def __reduce__(self) -> tuple[type[Likeness], tuple[str]]:
+        """Begin anew in another process."""
+        return Likeness, (self._model,)
 
     def __call__(self, text: str, other: str) -> float:
         """Give the cosine of the embeddings of two texts."""
