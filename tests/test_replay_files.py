@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import gzip
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import list_eval_logs
+from inspect_ai.model import get_model
 
 from or_eval.schema import prompt_id
 from or_eval.sources import DataError
@@ -207,6 +209,14 @@ def test_columns_of_models_become_a_log_each(tmp_path: Path) -> None:
         "llama3": [("p1", "Sure.", {"a": 1}), ("p2", "", {"a": 2})],
         "qwen/3": [("p1", "No.", {"a": 1}), ("p2", "Yes.", {"a": 2})],
     }
+
+
+def test_the_provider_takes_columns_of_models_as_inspect_gives_them(tmp_path: Path) -> None:
+    """Inspect makes a list of ``-M response_columns=x,y``."""
+    file = write_jsonl(tmp_path / "wide.jsonl", [{"prompt": "p", "x": "r", "y": "s"}])
+    model = get_model("replay/y", memoize=False, responses=str(file), response_columns=["x", "y"])
+    output = asyncio.run(model.generate("p"))
+    assert output.completion == "s"
 
 
 def test_columns_of_models_can_be_named(tmp_path: Path) -> None:

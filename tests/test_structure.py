@@ -109,7 +109,7 @@ def test_a_udpipe_model_parses(english: Parser) -> None:
 
 
 def test_installed_pipelines_are_found_and_other_languages_have_no_parser() -> None:
-    assert set(find_parsers(["en", "zh"], {})) == {"en"}
+    assert set(find_parsers(["en", "en-GB", "zh"], {})) == {"en", "en-GB"}
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,13 @@ def test_what_a_language_lacks_is_missing_and_said() -> None:
     assert [note.partition(":")[0] for note in notes] == [
         "th is written without spaces", "th has no parser", "zh has no parser",
     ]  # fmt: skip
+
+
+def test_a_prompt_of_unknown_language_has_what_letters_tell() -> None:
+    prompts = pd.DataFrame({"prompt": ["a b"], "language": [None]}, index=["p"]).astype("str")
+    values, notes = measure(prompts, {})
+    assert values.loc["p", ["language", "tokens"]].tolist() == ["und", 2]
+    assert notes[0].startswith("und has no parser")
 
 
 def test_a_regression_refuses_missing_measures() -> None:

@@ -92,7 +92,7 @@ def structure(
     from or_eval.analysis.structure.refusal_effects import samples, structure_effects
 
     read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
-    found = {} if surface else find_parsers(read.prompts["language"].unique(), parsers)
+    found = {} if surface else find_parsers(read.prompts["language"].dropna().unique(), parsers)
     measured = measure(read.prompts, found)
     for note in [*read.notes, *([] if surface else measured.notes)]:
         click.echo(f"note: {note}", err=True)

@@ -22,6 +22,8 @@ SUBORDINATE = frozenset({"csubj", "csubjpass", "ccomp", "advcl", "acl", "relcl",
 """Relations that head a subordinate clause, in Universal Dependencies and in spaCy's English. A
 clause without a subject of its own, as in *want to go*, isn't counted (``xcomp``)."""
 
+_UNKNOWN_LANGUAGE = "und"
+
 Need = Literal["letters", "words", "parser"]
 
 
@@ -97,7 +99,8 @@ def measure(prompts: pd.DataFrame, parsers: Mapping[str, Parser]) -> Measured:
     """
     parts: list[pd.DataFrame] = []
     notes: list[str] = []
-    for language, of_language in prompts.groupby("language", sort=True):
+    told = prompts.assign(language=prompts["language"].fillna(_UNKNOWN_LANGUAGE))
+    for language, of_language in told.groupby("language", sort=True):
         texts = of_language["prompt"].tolist()
         rows = [_surface(text, str(language)) for text in texts]
         if parser := parsers.get(str(language)):

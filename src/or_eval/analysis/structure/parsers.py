@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
 
+from or_eval.analysis.structure.words import base_language
+
 
 class Token(NamedTuple):
     """A word or mark of a sentence.
@@ -46,7 +48,7 @@ def find_parsers(languages: Iterable[str], named: Mapping[str, str]) -> dict[str
     """
     found: dict[str, Parser] = {}
     for language in languages:
-        base = language.partition("+")[0]
+        base = base_language(language)
         if base in found:
             found[language] = found[base]
         elif model := named.get(language) or named.get(base):

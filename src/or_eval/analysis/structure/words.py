@@ -16,6 +16,11 @@ _BRACKETS_AND_QUOTES = frozenset({"Ps", "Pe", "Pi", "Pf"})
 _INSIDE_WORDS = frozenset("'’-‐‑")
 
 
+def base_language(language: str) -> str:
+    """Give the first language of a tag without its region: ``zh`` of ``zh-CN+en``."""
+    return re.split(r"[+-]", language)[0]
+
+
 def sentences(text: str) -> list[str]:
     """Split a text at the marks that end sentences, and at line breaks."""
     return [part for part in map(str.strip, _SENTENCE_END.split(text)) if _WORD.search(part)]
@@ -26,7 +31,7 @@ def words(text: str, language: str) -> list[str] | None:
 
     Chinese, also with English in it, is split by jieba's dictionary.
     """
-    base = language.partition("+")[0].partition("-")[0]
+    base = base_language(language)
     if base in _NO_SPACES:
         return None
     if base == "zh":
