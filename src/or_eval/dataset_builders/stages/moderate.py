@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -26,6 +26,12 @@ from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.panel.agreement import Agree, PanelTables, agreement, votes
+from or_eval.dataset_builders.panel.guard_moderators import (
+    UNNAMED,
+    GuardJudging,
+    format_for,
+    formats_path,
+)
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     REFUSED,
@@ -84,7 +90,8 @@ def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[O
             else:
                 response = None if params.text == _PROMPT else row.meta[params.text]
                 shown = {"id": row.id, "category": row.category, "method": row.method}
-                yield row, judged_by(panel, wording, row.prompt, response, shown)
+                asked = judged_by(panel, wording, row.prompt, response, shown)
+                yield row, asked if response is not None else _guards_in_their_format(asked, row)
 
     for row, judgings in context.ask(asked()):
         if reason := _unfit(row, params.text):
@@ -93,7 +100,7 @@ def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[O
         opinions = opinions_of(panel, judgings)
         tables.add(opinions)
         counted = opinions if params.unreadable == "withheld" else _toxic_if_unreadable(opinions)
-        wanted = {NONE} if params.keep == "safe" else {*categories, UNREADABLE}
+        wanted = {NONE} if params.keep == "safe" else {*categories, UNNAMED, UNREADABLE}
         found = agreement(counted, wanted, params.agree)
         said = with_meta(row, **{meta_key(params.text): votes(opinions)})
         if found == "agreed":
@@ -106,6 +113,18 @@ def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[O
     yield from tables.outcomes()
     if by_category := tables.answers():
         yield Table("categories", by_category)
+
+
+def _guards_in_their_format(
+    questions: Sequence[Question[Judging]], row: PromptRecord
+) -> list[Question[Judging]]:
+    """Ask each guard among the moderators of a prompt in the format that it was trained on."""
+    return [
+        question
+        if (own := format_for(question.models[0].name)) is None
+        else replace(question, start=partial(GuardJudging, own, row.prompt, NONE))
+        for question in questions
+    ]
 
 
 def _toxic_if_unreadable(opinions: Sequence[Opinion]) -> list[Opinion]:
@@ -162,7 +181,8 @@ def _labelled(row: PromptRecord, label: str, text: str) -> PromptRecord:
 
 
 def _files(params: ModerateParams) -> list[Path]:
-    return [prompt_path("moderate"), Path(str(files("or_eval") / "data" / "taxonomies.toml"))]
+    taxonomy = Path(str(files("or_eval") / "data" / "taxonomies.toml"))
+    return [prompt_path("moderate"), taxonomy, formats_path()]
 
 
 def _parts(params: ModerateParams) -> list[str]:
