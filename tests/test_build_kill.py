@@ -25,7 +25,7 @@ from test_build_rounds import RECIPE as ROUNDS
 from test_build_rounds import Models
 
 KILLS = int(os.environ.get("OR_EVAL_KILLS", "3"))
-ROWS = 8 * KILLS
+ROWS, MORE = 8 * KILLS, KILLS // 5
 RECIPE = f"""\
 name: letters
 taxonomy: or_bench
@@ -170,8 +170,8 @@ def long_text(text: str, *, at_end: bool) -> str:
 @pytest.mark.parametrize(
     ("recipe", "changes"),
     [
-        ("or_bench", ["seeds.per_category=2", "rewrite.count=2", "hard.min_refusals=1"]),
-        ("lto", ["seeds.per_category=1", "rewrite.count=2", "vote.min_refusals=1"]),
+        ("or_bench", [f"seeds.per_category={2 + MORE}", "rewrite.count=2", "hard.min_refusals=1"]),
+        ("lto", [f"seeds.per_category={1 + MORE}", "rewrite.count=2", "vote.min_refusals=1"]),
     ],
 )
 def test_the_bundled_recipes_survive_kills(

@@ -394,7 +394,7 @@ class TestParameters:
             run(tmp_path, None, per_category=1, categories=["hatred"])
 
     @pytest.mark.parametrize(
-        "params", [{}, {"per_category": 1, "label": "toxic"}, {"per_category": 0}]
+        "params", [{}, {"per_category": 1, "label": "toxic"}, {"per_category": -1}]
     )
     def test_what_does_not_fit(self, params):
         with pytest.raises(ValueError, match=r"per_category|label"):
