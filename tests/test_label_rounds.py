@@ -16,6 +16,9 @@ from made_logs import made_log, made_sample
 from or_eval.cli import main
 from or_eval.labelling.planning import next_batch, plan_labels
 from or_eval.labelling.rounds import assign
+from or_eval.labelling.studio.environment import VARIABLE, ensure_environment, environment_folder
+from or_eval.labelling.studio.server import new_access, write_access
+from or_eval.sources import DataError
 
 HOSTILE = "=cmd|'/c calc'!A1<script>alert(1)</script>"
 Choose = Callable[[str], str | None]
@@ -372,3 +375,33 @@ def test_prompts_of_a_data_set_are_asked_about(tmp_path: Path) -> None:
     fill_in(out / "ana.xlsx", lambda key: "Harmless", column=2)
     assert "12 labelled" in done("label", "import", out, out / "ana.xlsx")
     assert {row["harm"] for row in rows_of(out / "labels.jsonl")} == {"harmless"}
+
+
+def test_label_studio_is_not_installed_over_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(DataError, match="holds other things than Label Studio"):
+        ensure_environment(environment_folder(), print)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    program = tmp_path / "bin" / "label-studio"
+    program.parent.mkdir()
+    program.touch()
+    said: list[str] = []
+    assert ensure_environment(environment_folder(), said.append) == program
+    assert not said, "it is there: nothing is installed"
+
+
+def test_a_label_studio_that_does_not_run_is_told(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", logs, "--out", out, "--size", 6)
+    assert "start Label Studio on it first" in run("label", "import", out).output
+    access = new_access(["ana", "博"]).model_copy(update={"url": "http://127.0.0.1:9"})
+    access.accounts["ana"].project = 1
+    write_access(out, access)
+    assert "doesn't answer at http://127.0.0.1:9" in run("label", "import", out).output
+    assert [account.email for account in access.accounts.values()] == [
+        "ana@localhost",
+        "annotator-2@localhost",
+    ]

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from made_logs import made_log, made_sample
 from or_eval.analysis.corrections import corrections
 from or_eval.analysis.prompt_audit import labels_by_prompt, prompt_audit, read_prompt_labels
-from or_eval.cli import main
+from or_eval.analysis.report.findings import find
+from or_eval.analysis.report.report_tables import report_tables
+from or_eval.analysis.report.sentences import answers
+from or_eval.analysis.responses import read_logs
 from or_eval.sources import DataError
 
 
@@ -142,27 +144,18 @@ def test_a_row_changed_by_hand_is_told(tmp_path: Path, line: str, message: str) 
 
 def test_the_report_tells_both_rates(tmp_path: Path) -> None:
     samples = [made_sample(f"p{i}", float(i < 20), prompt=f"Question {i}?") for i in range(60)]
-    made_log(tmp_path / "logs" / "m.eval", "m", samples)
+    made_log(tmp_path / "m.eval", "m", samples)
+    read = read_logs(tmp_path)
     rows = [
-        {"prompt": f"Question {i}?", "harm": "harmless" if i % 4 else "harmful"} for i in range(60)
+        {"id": None, "prompt": f"Question {i}?", "harm": "harmless" if i % 4 else "harmful"}
+        for i in range(60)
     ]
-    labels = tmp_path / "labels.jsonl"
-    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    out = tmp_path / "report"
-    arguments = [
-        "report",
-        str(tmp_path / "logs"),
-        "--prompt-labels",
-        str(labels),
-        "--out",
-        str(out),
-    ]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    summary = json.loads((out / "summary.json").read_text())
-    [row] = summary["corrected_for_labels"]
+    said = pd.DataFrame(rows).assign(consensus=lambda f: "all say " + f["harm"], chance=1.0)
+    found = find(read, None, labels_by_prompt(said, read.prompts))
+    sentences = answers(found)["Who over-refuses?"]
+    assert any("call 75.0 % (" in s and ") of them harmless" in s for s in sentences)
+    tables = {table.name: table.frame for table in report_tables(found)}
+    row = tables["corrected-for-labels"].iloc[0]
     assert (row["as_labelled"], row["rate"]) == (pytest.approx(1 / 3), pytest.approx(15 / 45))
-    assert any("call 75.0 % (" in said for said in summary["summary"])
-    consensus = pd.read_csv(out / "tables" / "rates-by-consensus.csv")
-    assert consensus["n"].tolist() == [45, 15]
-    assert np.allclose(consensus["rate"], [15 / 45, 5 / 15])
+    by_consensus = tables["rates-by-consensus"].set_index("consensus")["rate"]
+    assert by_consensus["all say harmless"] == pytest.approx(15 / 45)

@@ -12,6 +12,9 @@ from click.testing import CliRunner
 
 from made_logs import made_log, made_sample
 from or_eval.analysis.answer_style import answer_style
+from or_eval.analysis.card_coverage import card_coverage
+from or_eval.analysis.responses import read_logs
+from or_eval.analysis.scorecard import read_scorecard
 from or_eval.cli import main
 
 LIST = "Here:\n\n- one thing\n- another\n"
@@ -76,19 +79,18 @@ def test_a_card_weighs_labels_by_how_likely_they_were(card: Path) -> None:
     assert row["kappa"] == pytest.approx(((refused + answered) / 60 - chance) / (1 - chance))
 
 
-def report(place: Path, of: Path, card: Path) -> dict[str, Any]:
-    result = run("report", of, "--scorecard", card, "--out", place / "report")
-    assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads((place / "report" / "summary.json").read_text())
-    return found
-
-
 def test_a_report_cites_its_card_and_warns_of_what_it_does_not_cover(
     card: Path, tmp_path: Path
 ) -> None:
     folder = logs(tmp_path / "logs", ["a"], "A plain answer.")
     logs(folder, ["b"], LIST, "fr")
-    found = report(tmp_path, folder, card)
+    said = tmp_path / "prompts.jsonl"
+    said.write_text("".join(f'{{"id": "p{i}", "harm": "harmless"}}\n' for i in range(40)))
+    out = tmp_path / "report"
+    result = run("report", folder, "--scorecard", card, "--prompt-labels", said, "--out", out)
+    assert result.exit_code == 0, result.output
+    found = json.loads((out / "summary.json").read_text())
+    assert [row["rate"] for row in found["corrected_for_labels"]] == [0.25, 0.25]
     assert any("compared with 40 labels of people: kappa 0.8" in s for s in found["summary"])
     model, language, style = found["outside_scorecard"]
     assert "labels of responses of the model b." in model
@@ -99,14 +101,14 @@ def test_a_report_cites_its_card_and_warns_of_what_it_does_not_cover(
 
 
 def test_verdicts_of_another_configuration_have_no_card(card: Path, tmp_path: Path) -> None:
-    other = json.loads(card.read_text())
-    [name] = other["configurations"]
+    [name] = json.loads(card.read_text())["configurations"]
     changed = tmp_path / "card.json"
     changed.write_text(card.read_text().replace(name, "0" * 12))
-    found = report(tmp_path, logs(tmp_path / "logs", ["a"], "A plain answer."), changed)
-    [warning] = found["outside_scorecard"]
+    read = read_logs(logs(tmp_path / "logs", ["a"], "A plain answer."))
+    found = card_coverage(read_scorecard(changed), read.heads, read.responses, "refusal")
+    [warning] = found.warnings
     assert f"no card for the configuration of these verdicts ({name}; a)" in warning
-    assert found["scorecard"] == []
+    assert found.rows.empty
 
 
 def test_a_file_that_is_no_card_is_told(tmp_path: Path) -> None:
