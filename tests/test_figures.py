@@ -293,6 +293,14 @@ def test_maker_and_generation_are_told_from_a_name(
     assert generation(model) == of
 
 
+def test_no_model_is_loaded_to_tell_its_maker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect's public function would download the weights of ``hf/`` models."""
+    loaded: list[str] = []
+    monkeypatch.setattr("inspect_ai.model._model.get_model", lambda name, **_: loaded.append(name))
+    assert maker("hf/nobody/nothing") is None
+    assert not loaded
+
+
 def test_models_are_coloured_by_maker_or_not_at_all() -> None:
     def colours(models: list[str]) -> dict[str, str]:
         rows = rows_drawn(trade_off(rate_rows(models)), "entry")

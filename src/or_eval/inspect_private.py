@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from inspect_ai.model._cache import CacheEntry as CacheEntry
     from inspect_ai.model._cache import cache_store as cache_store
     from inspect_ai.model._generate_config import active_generate_config as active_generate_config
+    from inspect_ai.model._model_info import _get_model_info_direct as _get_model_info_direct
     from inspect_ai.model._model_output import as_stop_reason as as_stop_reason
     from inspect_ai.model._providers.openai_compatible import (
         OpenAICompatibleAPI as OpenAICompatibleAPI,
@@ -36,6 +37,8 @@ WHERE = {
     "sample_active": ("inspect_ai.log._samples", "sample_active"),
     # Providers' words for why a response ended.
     "as_stop_reason": ("inspect_ai.model._model_output", "as_stop_reason"),
+    # Inspect's table of models alone: the public function loads models that the table doesn't have.
+    "_get_model_info_direct": ("inspect_ai.model._model_info", "_get_model_info_direct"),
     # The base of our own local providers.
     "OpenAICompatibleAPI": ("inspect_ai.model._providers.openai_compatible", "OpenAICompatibleAPI"),
     # Answers that logs hold already, handed to Inspect's cache.

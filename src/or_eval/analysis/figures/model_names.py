@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from inspect_ai.model import get_model_info
+from or_eval.inspect_private import _get_model_info_direct
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Sizes (7b, 8x7b) and dates (0613, 20241022) are no versions; 3-5 is written for 3.5.
@@ -30,7 +30,7 @@ def maker(model: str) -> str | None:
     Args:
         model: Its name, with or without its provider, and with the condition it was run under.
     """
-    info = get_model_info(_bare(model))
+    info = _get_model_info_direct(_bare(model))
     return None if info is None else info.organization or None
 
 
