@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from or_eval.dataset_builders.engine.ports import Place
+from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.similarity.edits import edit_share
 from or_eval.dataset_builders.stages import stage
 from or_eval.dataset_builders.writing.language import count_words, language_problem
@@ -65,6 +67,26 @@ class TestMethods:
             assert ("Seed: 怎样" in system) == (method.asked_in(language) == "zh")
         assert "English words" in load_method("question").language_names["en"]["zh+en"]
         assert method.called("sw") == "Swahili (sw)"
+
+    def test_the_recipe_and_the_method_of_the_page_for_other_languages(
+        self, tmp_path: Path
+    ) -> None:
+        page = (Path(__file__).parents[1] / "docs" / "your-language.md").read_text("utf-8")
+        blocks = dict(re.findall(r"```(yaml|toml)\n(.*?)```", page, re.DOTALL)[::-1])
+        (tmp_path / "thai.yaml").write_text(blocks["yaml"], "utf-8")
+        recipe = load_recipe(tmp_path / "thai.yaml")
+        assert [entry.kind for entry in recipe.stages][:4] == [
+            "merge",
+            "classify",
+            "split",
+            "rewrite",
+        ]
+        assert recipe.language == "th"
+        (tmp_path / "my_question.toml").write_text(blocks["toml"], "utf-8")
+        method = load_method(str(tmp_path / "my_question.toml"))
+        assert method.length_in("th").min_words == 25
+        assert "on the way home" in method.system_for(None, "th")
+        assert "good question in Thai" in method.system_for(None, "th")
 
     def test_every_category_has_hints_for_twins(self) -> None:
         hints = load_method("twin").hints
