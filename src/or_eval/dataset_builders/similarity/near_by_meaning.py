@@ -116,8 +116,7 @@ def near_duplicates_of(
 
 
 def _near_within(least: float, vectors: Vectors) -> NearDuplicates:
-    index = _index(vectors.shape[1])
-    index.add(vectors)
+    index = _index(vectors)
     near = np.zeros(len(vectors), np.int64)
     beside_another = np.zeros(len(vectors), bool)
     for start, similarity, ids in _searched(index, vectors, _NEIGHBOURS + 1):
@@ -134,8 +133,7 @@ def _near_within(least: float, vectors: Vectors) -> NearDuplicates:
 def _near_pairs(least: float, both: tuple[Vectors, Vectors]) -> Places:
     """Give the pairs of rows and others that are near, 33 of each row at most, in two lines."""
     vectors, others = both
-    index = _index(others.shape[1])
-    index.add(others)
+    index = _index(others)
     pairs = [np.empty((2, 0), np.int64)]
     for start, similarity, ids in _searched(index, vectors, _NEIGHBOURS + 1):
         row, place = np.nonzero((similarity >= least) & (ids >= 0))
@@ -145,8 +143,7 @@ def _near_pairs(least: float, both: tuple[Vectors, Vectors]) -> Places:
 
 def _near_of(least: float, both: tuple[Vectors, Vectors]) -> NearDuplicates:
     vectors, earlier = both
-    index = _index(earlier.shape[1])
-    index.add(earlier)
+    index = _index(earlier)
     of = np.full(len(vectors), -1)
     of_similarity = np.zeros(len(vectors), np.float32)
     for start, similarity, ids in _searched(index, vectors, 1):
@@ -161,7 +158,7 @@ def _kept_of(vectors: Vectors, order: Places, least: float) -> tuple[Places, Vec
     of = np.full(len(vectors), -1)
     of_similarity = np.zeros(len(vectors), np.float32)
     kept: list[int] = []
-    kept_index = _index(vectors.shape[1])
+    kept_index = _index(vectors[:0])
     for start in range(0, len(order), _BLOCK):
         rows = order[start : start + _BLOCK]
         block = vectors[rows]
@@ -182,10 +179,12 @@ def _kept_of(vectors: Vectors, order: Places, least: float) -> tuple[Places, Vec
     return of, of_similarity
 
 
-def _index(dimensions: int) -> Any:
+def _index(vectors: Vectors) -> Any:
     import faiss
 
-    return faiss.IndexFlatIP(dimensions)
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    return index
 
 
 class _Cells:
