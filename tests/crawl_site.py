@@ -59,13 +59,13 @@ class Answer(NamedTuple):
 class Server:
     """Serves answers on a free port, and notes what came."""
 
-    def __init__(self, answer: Callable[[str, int], Answer]) -> None:
+    def __init__(self, answer: Callable[[str, int], Answer], host: str = "127.0.0.1") -> None:
         self.visits: list[Visit] = []
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler(answer))
+        self._http = ThreadingHTTPServer((host, 0), self._handler(answer))
         self._http.daemon_threads = True
-        self.port = self._http.server_port
+        self.host, self.port = host, self._http.server_port
 
     def __enter__(self) -> Any:
         threading.Thread(
@@ -78,7 +78,7 @@ class Server:
         self._http.server_close()
 
     def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"http://{self.host}:{self.port}{path}"
 
     def paths(self) -> list[str]:
         return [visit.path for visit in self.visits]

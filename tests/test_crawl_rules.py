@@ -230,6 +230,10 @@ def test_hidden_text_is_not_read_and_names_are() -> None:
     assert found.passages[:2] == ["Why does it rain?", "I would like to know."]
     assert not [text for text in found.passages if text.startswith(("Who", "How"))]
     assert found.authors == ["Ann Oak", "bo_77"]
+    assert (
+        of_page('<meta property="og:title" content="Who titles it?"><p>No.</p>').passages[0]
+        == "Who titles it?"
+    )
     assert of_page("").passages == []
     assert of_page("<html hidden><p>Who hides a whole page?").passages == [
         "Who hides a whole page?"

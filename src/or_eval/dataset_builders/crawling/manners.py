@@ -28,6 +28,7 @@ START = "start"
 """Key of a request's `meta` that says that it is a start, or where one leads."""
 
 _BUSY = (429, 503)
+_LONGEST_WAIT = 600.0
 _ROBOTS = "dont_obey_robotstxt"
 
 
@@ -44,6 +45,8 @@ class Bounds:
 
     def process_request(self, request: Request) -> None:
         """Look at a request."""
+        if why := self._crawler.spider.left.get(urlsplit(request.url).hostname):
+            raise IgnoreRequest(why)
         sources: dict[str, Source] = self._crawler.spider.sources
         if request.meta.get(_ROBOTS):
             allowed = any(place_of(request.url) in one.places for one in sources.values())
@@ -95,7 +98,10 @@ class Robots(RobotsTxtMiddleware):
 
 
 class Throttle(AutoThrottle):
-    """Waits as long as a host takes to answer, as robots.txt says, and as it asks to."""
+    """Waits as long as a host takes to answer, as robots.txt says, and as it asks to.
+
+    A host that asks to wait for longer than ten minutes is left, so that the others needn't wait.
+    """
 
     def __init__(self, crawler: Any) -> None:
         super().__init__(crawler)
@@ -118,6 +124,9 @@ class Throttle(AutoThrottle):
         [key] = [key for key, one in self.crawler.engine.downloader.slots.items() if one is slot]
         slot.delay = max(slot.delay, self._own(key))
         if response.status in _BUSY and (wait := _seconds(response.headers.get("Retry-After"))):
+            if wait > _LONGEST_WAIT:
+                self.crawler.spider.left[key] = f"its host asks to come back in {wait:.0f} seconds"
+                return
             # The next request to the host goes out when so much more than its delay has passed.
             slot.lastseen = max(slot.lastseen, monotonic() + wait - slot.delay)
 
@@ -127,7 +136,7 @@ def _seconds(header: bytes | None) -> float:
     if header is None:
         return 0.0
     text = header.decode("latin-1").strip()
-    if text.isdigit():
+    if text.isdecimal():
         return float(text)
     try:
         return max(parsedate_to_datetime(text).timestamp() - time(), 0.0)

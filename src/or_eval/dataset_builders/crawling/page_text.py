@@ -15,7 +15,7 @@ from trafilatura.settings import use_config
 from or_eval.dataset_builders.crawling.sources_file import Reply
 
 _MOST_CHARS = 5_000
-_TITLES = "//h1 | //meta[@property='og:title']/@content"
+_TITLE = "//meta[@property='og:title']/@content"
 _AUTHORS = (
     "//*[@rel='author' or contains(concat(' ', @itemprop, ' '), ' author ')]//text()"
     " | //meta[@name='author']/@content"
@@ -63,7 +63,7 @@ def of_page(html: str, authors: str = "") -> Texts:
     read: Any = trafilatura.bare_extraction(
         page.get(), include_comments=True, favor_recall=True, config=_reading()
     )
-    said = [*page.xpath(_TITLES).xpath("string()").getall()]
+    said = page.xpath("//h1").xpath("string()").getall() or page.xpath(_TITLE).getall()
     said += [read.text or "", read.comments or ""] if read is not None else []
     return Texts(_lines(*said), _names(names))
 

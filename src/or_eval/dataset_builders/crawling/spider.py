@@ -38,6 +38,8 @@ class SourcesSpider(Spider):
     def __init__(self, said: SourcesFile, snapshot: Snapshot) -> None:
         super().__init__()
         self.sources = {source.name: source for source in said.sources}
+        self.left: dict[str, str] = {}
+        """Hosts that are asked for nothing more, with the reason."""
         self._snapshot, self._failed = snapshot, snapshot.failed()
         self._read, self._told = 0, monotonic()
         self._links = LinkExtractor()
