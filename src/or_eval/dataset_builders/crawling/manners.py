@@ -125,7 +125,8 @@ class Throttle(AutoThrottle):
         slot.delay = max(slot.delay, self._own(key))
         if response.status in _BUSY and (wait := _seconds(response.headers.get("Retry-After"))):
             if wait > _LONGEST_WAIT:
-                self.crawler.spider.left[key] = f"its host asks to come back in {wait:.0f} seconds"
+                spider: Any = self.crawler.spider
+                spider.left[key] = f"its host asks to come back in {wait:.0f} seconds"
                 return
             # The next request to the host goes out when so much more than its delay has passed.
             slot.lastseen = max(slot.lastseen, monotonic() + wait - slot.delay)
