@@ -399,6 +399,5 @@ def test_result_hangs_on_prompt_and_taxonomy_files():
     assert [path.name for path in STAGE.prompts(ModerateParams())] == [
         "moderate.toml",
         "taxonomies.toml",
-        "guard_formats.toml",
     ]
     assert all(path.is_file() for path in STAGE.prompts(ModerateParams()))

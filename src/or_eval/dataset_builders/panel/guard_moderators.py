@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
@@ -37,11 +36,6 @@ class GuardFormat(NamedTuple):
     text: Template | None
     answer: Any
     toxic: str
-
-
-def formats_path() -> Path:
-    """Give the file with the formats."""
-    return Path(str(files("or_eval.dataset_builders.panel") / "guard_formats.toml"))
 
 
 def format_for(model: str) -> GuardFormat | None:
@@ -97,7 +91,8 @@ class GuardJudging(Judging):
 
 @cache
 def _formats() -> tuple[GuardFormat, ...]:
-    tables = tomllib.loads(formats_path().read_text("utf-8"))
+    text = (files("or_eval.dataset_builders.panel") / "guard_formats.toml").read_text("utf-8")
+    tables = tomllib.loads(text)
     del tables["version"]
     return tuple(
         GuardFormat(

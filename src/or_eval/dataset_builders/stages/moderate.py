@@ -30,7 +30,6 @@ from or_eval.dataset_builders.panel.guard_moderators import (
     UNNAMED,
     GuardJudging,
     format_for,
-    formats_path,
 )
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
@@ -181,8 +180,7 @@ def _labelled(row: PromptRecord, label: str, text: str) -> PromptRecord:
 
 
 def _files(params: ModerateParams) -> list[Path]:
-    taxonomy = Path(str(files("or_eval") / "data" / "taxonomies.toml"))
-    return [prompt_path("moderate"), taxonomy, formats_path()]
+    return [prompt_path("moderate"), Path(str(files("or_eval") / "data" / "taxonomies.toml"))]
 
 
 def _parts(params: ModerateParams) -> list[str]:
