@@ -268,6 +268,17 @@ def test_sentences_on_toxic_and_on_unlabelled_prompts_only(tmp_path: Path) -> No
     ]
 
 
+def test_models_on_unlabelled_prompts_are_compared(tmp_path: Path) -> None:
+    for model, every in {"a": 1, "b": 3}.items():
+        samples = [
+            made_sample(f"p{n}", float(n % every == 0), label="unlabelled") for n in range(12)
+        ]
+        made_log(tmp_path / f"{model}.eval", model, samples)
+    assert run(tmp_path, "--out", tmp_path / "report").exit_code == 0
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "Differences between models in refusals" in page
+
+
 def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
     unsure = {"certain": False}
     made_log(tmp_path / "a.eval", "a", [made_sample("p", 1.0, score=unsure), made_sample("q", 0.0)])

@@ -7,9 +7,9 @@ import pandas as pd
 from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
+from or_eval.analysis.report.shown_tables import SHOWN_MEASURES
 
-_NAMES = {"safe": "over-refusal", "toxic": "toxic rejection"}
-_RATES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
+_COMPARED = {"safe": "over-refusal", "toxic": "toxic rejection", "unlabelled": "refusals"}
 
 
 def paper_tables(found: Findings) -> list[ReportTable]:
@@ -33,7 +33,7 @@ def paper_tables(found: Findings) -> list[ReportTable]:
     return tables + [
         ReportTable(
             f"difference-matrix-{label}",
-            f"Differences between models in {_NAMES[str(label)]}",
+            f"Differences between models in {_COMPARED[str(label)]}",
             stars,
             difference_matrix(rows),
         )
@@ -55,7 +55,7 @@ def wide_rates(rates: pd.DataFrame, column: str) -> pd.DataFrame:
     """
     known = rates[rates["n"] > 0]
     cells = known.assign(
-        rate=known["measure"].map(_RATES),
+        rate=known["measure"].map(SHOWN_MEASURES),
         text=[
             _with_bounds(100 * rate, 100 * lower, 100 * upper)
             for rate, lower, upper in zip(
