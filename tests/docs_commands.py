@@ -16,7 +16,7 @@ _MODEL = re.compile(r"\b(?:openai|google|anthropic|mistral|gguf|classifier)/([\w
 
 # What needs a browser, the Hub, a person's answers or a finished build.
 NOT_RUN = re.compile(
-    r"(inspect|scout) view|or-eval (push|demo|label (start|import))|labels/labels|"
+    r"(inspect|scout) view|or-eval (push|demo|label (start|import|export xstest))|labels/labels|audit/labels|"
     r"or_bench_hard_1k|OWNER/NAME|acme/|data=(coconot_contrast|try)"
 )
 SERVED = "openai-api/loopback/"
@@ -77,9 +77,14 @@ def arguments(command: str, log: str) -> Iterator[list[str]]:
         if words[:2] == ["or-eval", "build"] and "--out" in words and "--dry-run" not in words:
             words.append("--dry-run")
         if words[:2] in (["inspect", "eval"], ["inspect", "eval-set"]):
-            words += ["--limit", "2", "--display", "none"]
+            both_labels = "or_eval/starter" in words
+            words += ["--limit", "179-182" if both_labels else "2", "--display", "none"]
+            if words[1] == "eval-set":
+                words = [word for word in words if word != "or_eval/xstest"]  # of the Hub
             if "or_eval/xstest" in words and not any(word.startswith("data=") for word in words):
                 words += ["-T", "data=xstest.csv"]
-        elif "--log-dir" not in words:
+        if words[:2] == ["inspect", "score"] and "--action" not in words:
+            words += ["--action", "append", "--overwrite"]
+        if words[0] != "inspect" and "--log-dir" not in words:
             words = [ALL if word == "logs" else word for word in words]
         yield words
