@@ -238,7 +238,7 @@ def test_sentences_on_several_models(tmp_path: Path) -> None:
         "Of the toxic prompts, a and b refused most, 100.0 % (72.2–100.0); "
         "c fewest, 40.0 % (16.8–68.7).",
         "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains "
-        "(not a and b); differences under 27 percentage points would often go unseen.",
+        "(not a and b); differences under 26 percentage points would often go unseen.",
     ]
 
 

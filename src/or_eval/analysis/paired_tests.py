@@ -51,6 +51,8 @@ class Contrast(NamedTuple):
         up: What prompts add to the difference that are higher on its first side.
         down: What those take away that are higher on the second.
         blur: Variance that a correction of the difference by a sample of the truth adds.
+        apart: Whether its sides are other prompts. Flips hold where each family has both sides;
+            the standard error has to agree where one side may be a prompt or two.
     """
 
     difference: float
@@ -61,6 +63,7 @@ class Contrast(NamedTuple):
     up: float
     down: float
     blur: float = 0.0
+    apart: bool = False
 
 
 def paired(one: ArrayLike, other: ArrayLike, strata: ArrayLike | None = None) -> Contrast:
@@ -112,7 +115,7 @@ def between(values: ArrayLike, first: ArrayLike, second: ArrayLike) -> Contrast:
         sizes.append(size)
         moved += size * min(mean, 1 - mean)
     up, down = min(means[0], 1 - means[1]), min(means[1], 1 - means[0])
-    return Contrast(up - down, residuals, weights, 1 / max(sizes), moved, up, down)
+    return Contrast(up - down, residuals, weights, 1 / max(sizes), moved, up, down, apart=True)
 
 
 def _nothing(size: int) -> Contrast:
@@ -180,6 +183,7 @@ class _Scales(NamedTuple):
     up: Floats
     down: Floats
     blur: Floats
+    apart: NDArray[np.bool_]
     by_family: Floats
     of_prompts: tuple[Floats, Floats, Floats]
     of_families: tuple[Floats, Floats, Floats]
@@ -198,14 +202,15 @@ class _Scales(NamedTuple):
         first, second, third = np.array(prompts).T
         of_families = _quadratic(residuals, weights)
         effective = 1 / of_families[2]
-        apart = float((of_families[0] * effective / (effective - 1)).sum())
+        spread = float((of_families[0] * effective / (effective - 1)).sum())
         return cls(
             *(difference, least, moved, up, down, blur),
+            np.array([one.apart for one in contrasts]),
             residuals + difference[:, None] * weights,
             (first, second, third),
             of_families,
             effective,
-            apart / float(first.sum()) if first.any() else 1.0,
+            spread / float(first.sum()) if first.any() else 1.0,
         )
 
     def error(self, at: Floats | float) -> Floats:
@@ -257,6 +262,8 @@ class _Scales(NamedTuple):
         error = self.error(0.0)
         size = np.divide(np.abs(self.difference), error, np.zeros_like(error), where=error > 0)
         p, critical = self._flipped(size, level)
+        normal = np.array([2 * NormalDist().cdf(-one) for one in size])
+        p = np.where(self.apart, np.maximum(p, normal), p)
         sure = p < 1 - level
         lower, upper = (self.edges(end, max(critical, normal_quantile(level))) for end in (-1, 1))
         first, second = sure & (self.difference > 0), sure & (self.difference < 0)
