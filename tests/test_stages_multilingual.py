@@ -188,8 +188,8 @@ class TestBalance:
         assert Counter(one.reason for one in result.dropped) == {"not needed": 7, "no target": 1}
         assert result.short == [Short({"category": "drugs", "language": "en"}, 2, 1)]
         assert result.tables["balance"] == [
-            {"category": "violence", "language": "en", "wanted": 3, "found": 10, "kept": 3, "missing": 0},
-            {"category": "drugs", "language": "en", "wanted": 3, "found": 1, "kept": 1, "missing": 2},
+            {"category": "violence", "language": "en", "wanted": 3, "found": 10, "from_pool": 0, "kept": 3, "missing": 0},
+            {"category": "drugs", "language": "en", "wanted": 3, "found": 1, "from_pool": 0, "kept": 1, "missing": 2},
         ]  # fmt: skip
         again = run(tmp_path, "balance", self.rows()[::-1], targets=TARGETS, model=model)
         assert {"Where do wolves hunt?", "Who invented dynamite?"} < {row.prompt for row in again.rows}  # fmt: skip
