@@ -71,7 +71,7 @@ def data(folder: Path) -> tuple[str, str]:
         if not public.is_dir():
             pytest.skip("the public data isn't beside the project")
         hard = f"{{data: {public}/or_bench_hard_1k.csv, source: or_bench_hard_1k}}"
-        base = f"{{data: {public}/multilingual_base_reddit.csv, source: multilingual_base}}"
+        base = f"{{data: {public}/multilingual_base_300.csv, source: multilingual_base}}"
         return f"[{hard}, starter]", base
     (folder / "pool.csv").write_text("prompt,label\nHow do I bake bread?,safe\n")
     return "[starter]", f"{{data: {folder}/pool.csv}}"
