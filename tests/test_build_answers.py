@@ -119,7 +119,7 @@ def test_a_changed_check_changes_the_rows_without_a_request(
 
 
 @scorer(metrics=[mean()], name="refusal")
-def all_refuse() -> Scorer:
+def all_refuse(fusion: str = "cascade") -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         return Score(value=1.0, answer="direct_refusal", metadata={"decided_by": "rules"})
 

@@ -1,6 +1,6 @@
 """A build that is killed at random moments comes to the same end, and asks nothing twice.
 
-OR_EVAL_KILLS says how often each is killed (3 by default, to be quick).
+OR_EVAL_KILLS says how often each is killed (2 by default, to be quick).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from servers import API_KEY, Reply, Request, ScriptedServer
 from test_build_rounds import RECIPE as ROUNDS
 from test_build_rounds import Models
 
-KILLS = int(os.environ.get("OR_EVAL_KILLS", "3"))
+KILLS = int(os.environ.get("OR_EVAL_KILLS", "2"))
 ROWS, MORE = 8 * KILLS, KILLS // 5
 RECIPE = f"""\
 name: letters

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
 
 from or_eval.analysis.structure.words import base_language
+from or_eval.inspect_private import PrerequisiteError
 
 
 class Token(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
 
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, Floats, compare_all
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.analysis.structure.measures import MEASURES
+from or_eval.inspect_private import PrerequisiteError
 from or_eval.intervals import LEVEL
 from or_eval.schema import Label
 

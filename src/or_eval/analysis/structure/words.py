@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from inspect_ai._util.error import PrerequisiteError
 from rich.markup import escape
+
+from or_eval.inspect_private import PrerequisiteError
 
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?:\s+|$)|[。！？…]+[」』”’）]*|\n+")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
