@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.cli.log_options import (
+    format_option,
     label_column_option,
     mapping_option,
     on_conflict_option,
@@ -63,15 +64,7 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     show_default=True,
     help="Folder to write to; with several benchmarks, a folder of it for each.",
 )
-@click.option(
-    "--format",
-    "formats",
-    type=click.Choice(["html", "svg", "png", "pdf"]),
-    multiple=True,
-    default=["svg"],
-    show_default=True,
-    help="Form to write; several times for several. The data is written as CSV beside it.",
-)
+@format_option
 @click.option(
     "--labels",
     "labels_file",

@@ -20,6 +20,16 @@ on_conflict_option = click.option(
     "with two texts: stop and list them; use the newest complete log and text; or pool everything.",
 )
 
+format_option = click.option(
+    "--format",
+    "formats",
+    type=click.Choice(["html", "svg", "png", "pdf"]),
+    multiple=True,
+    default=["svg"],
+    show_default=True,
+    help="Form of the figures; several times for several. Their data is written as CSV.",
+)
+
 label_column_option = click.option(
     "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.log_options import on_conflict_option, scorer_option
+from or_eval.cli.log_options import format_option, on_conflict_option, scorer_option
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -46,15 +46,7 @@ def _language_and_model(
     is_flag=True,
     help="Only measures that need no parser: counts, punctuation and words.",
 )
-@click.option(
-    "--format",
-    "formats",
-    type=click.Choice(["html", "svg", "png", "pdf"]),
-    multiple=True,
-    default=["svg"],
-    show_default=True,
-    help="Form of the figures; several times for several.",
-)
+@format_option
 @scorer_option
 @on_conflict_option
 def structure(

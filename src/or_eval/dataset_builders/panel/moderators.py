@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from string import Template
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inspect_ai.model import (
     ChatMessage,
@@ -22,7 +22,7 @@ from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import MODERATOR
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
-from or_eval.schema import taxonomies
+from or_eval.schema import PromptRecord, taxonomies
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.keyed_answer import read_answer, short_reason
 from or_eval.scorers.reasoning import blank_reasoning
@@ -260,19 +260,18 @@ def _share(said: object) -> float | None:
 def judged_by(
     panel: Sequence[BoundModel],
     wording: Wording,
-    prompt: str,
+    row: PromptRecord,
     response: str | None = None,
-    shown: Mapping[str, Any] | None = None,
     role: str = MODERATOR,
 ) -> list[Question[Judging]]:
-    """Ask every model of a panel about a prompt or a response."""
+    """Ask every model of a panel about a row's prompt, or about a response to it."""
     return [
         Question(
             role,
             (model,),
-            lambda: Judging(wording, prompt, response),
-            shown=shown or {},
-            text=prompt if response is None else response,
+            lambda: Judging(wording, row.prompt, response),
+            shown={"id": row.id, "category": row.category, "method": row.method},
+            text=row.prompt if response is None else response,
         )
         for model in panel
     ]

@@ -81,7 +81,7 @@ def run(rows: Rows, params: AssessParams, context: StageContext) -> Iterator[Out
         wording = assessment_wording("prompt")
         for row in rows:
             long = len(row.prompt) > PROMPT_LIMIT
-            yield row, [] if long else judged_by(panel, wording, row.prompt, None, _shown(row))
+            yield row, [] if long else judged_by(panel, wording, row)
 
     def about_responses() -> Iterator[tuple[_Of, list[Question[Judging]]]]:
         wording = assessment_wording("response")
@@ -92,7 +92,7 @@ def run(rows: Rows, params: AssessParams, context: StageContext) -> Iterator[Out
             asked = [
                 question
                 for one in responses
-                for question in judged_by(panel, wording, row.prompt, one.text, _shown(row))
+                for question in judged_by(panel, wording, row, one.text)
             ]
             yield _Of(row, opinions, [one.model for one in responses]), asked
 
@@ -153,10 +153,6 @@ def _responses(
         return {}
     ids = {row.id for row in rows if len(row.prompt) <= PROMPT_LIMIT}
     return answered_responses(context.input_logs, ids, params.most_responses) if ids else {}
-
-
-def _shown(row: PromptRecord) -> dict[str, Any]:
-    return {"id": row.id, "category": row.category, "method": row.method}
 
 
 def _facts(found: Assessment, params: AssessParams) -> dict[str, Any]:

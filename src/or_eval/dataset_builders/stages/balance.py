@@ -16,18 +16,12 @@ from or_eval.dataset_builders.engine.ports import (
     Plan,
     Stage,
     StageContext,
-    StageParams,
     Table,
-    Used,
 )
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Rows
-from or_eval.dataset_builders.similarity.embeddings import (
-    check_loads,
-    check_needs,
-    embed,
-    shown_model,
-)
+from or_eval.dataset_builders.similarity import embedding_stage
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams, embedded
 from or_eval.dataset_builders.similarity.spread import by_letters, by_meaning, farthest_first
 from or_eval.dataset_builders.targets import (
     COLUMNS,
@@ -43,7 +37,7 @@ NOT_NEEDED, NO_TARGET = "not needed", "no target"
 _POOL = "pool"
 
 
-class BalanceParams(StageParams):
+class BalanceParams(EmbeddingParams):
     """What a recipe may say to ``balance``.
 
     Attributes:
@@ -55,7 +49,6 @@ class BalanceParams(StageParams):
     """
 
     targets: tuple[Target, ...] = Field(min_length=1)
-    model: str | None = Field(default=None, min_length=1)
     seed: int = 1
 
     @model_validator(mode="after")
@@ -83,8 +76,7 @@ def run(rows: Rows, params: BalanceParams, context: StageContext) -> Iterator[Ou
             by_cell[cells[0]].append(unit)
         else:
             reasons |= {row.id: NO_TARGET for row in unit}
-    if params.model is not None:
-        yield Used({"embedding": [shown_model(params.model)]})
+    yield from embedding_stage.used(params)
     for cell, there in by_cell.items():
         chosen = _chosen(there, need.wanted[cell], params, context)
         for number, unit in enumerate(there):
@@ -148,30 +140,23 @@ def _chosen(
     if params.model is None:
         similarity = by_letters(texts)
     else:
-        kept = context.out / "cache" / "embeddings"
-        similarity = by_meaning(embed(texts, params.model, kept, context.map))
+        similarity = by_meaning(embedded(texts, params.model, context))
     return set(farthest_first(len(rows), wanted, lots.index(min(lots)), similarity))
 
 
 def _problem(params: BalanceParams, place: Place) -> str | None:
-    if params.model is not None:
-        check_needs()
+    embedding_stage.problem(params, place)
     return unknown_category(params.targets, place.taxonomy)
-
-
-def _ready(params: BalanceParams) -> None:
-    if params.model is not None:
-        check_loads(params.model)
 
 
 STAGE = Stage(
     BalanceParams,
     run,
     plan,
-    data=lambda params: [] if params.model is None else [params.model],
+    data=embedding_stage.data,
     parts=lambda params: [NOT_NEEDED, NO_TARGET],
     problem=_problem,
     takes=(_POOL,),
-    ready=_ready,
+    ready=embedding_stage.ready,
     says_short=True,
 )

@@ -76,10 +76,8 @@ def run(rows: Rows, params: ClassifyParams, context: StageContext) -> Iterator[O
 
     def asked() -> Iterator[tuple[PromptRecord, list[Question[Judging]]]]:
         for row in rows:
-            shown = {"id": row.id, "category": row.category, "method": row.method}
             long = len(row.prompt) > PROMPT_LIMIT
-            questions = judged_by(panel, wording, row.prompt, shown=shown, role=CLASSIFIER)
-            yield row, [] if long else questions
+            yield row, [] if long else judged_by(panel, wording, row, role=CLASSIFIER)
 
     for row, judgings in context.ask(asked()):
         if not judgings:

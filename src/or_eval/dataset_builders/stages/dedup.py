@@ -25,13 +25,12 @@ from or_eval.dataset_builders.engine.ports import (
     StageContext,
     StageParams,
     Table,
-    Used,
 )
 from or_eval.dataset_builders.engine.rows import Rows, in_batches
 from or_eval.dataset_builders.engine.workers import Map
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity import embeddings, near_by_letters
-from or_eval.dataset_builders.similarity.embeddings import embed, shown_model
+from or_eval.dataset_builders.similarity import embedding_stage, near_by_letters
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams, embedded
 from or_eval.dataset_builders.similarity.near_by_letters import (
     bands_of,
     near_texts_of,
@@ -71,7 +70,7 @@ class EarlierSet(StageParams):
         return {"data": said} if isinstance(said, str) else said
 
 
-class DedupParams(StageParams):
+class DedupParams(EmbeddingParams):
     """What a recipe may say to ``dedup``.
 
     Attributes:
@@ -83,7 +82,6 @@ class DedupParams(StageParams):
         within: Columns in which rows must be equal to be compared at all.
     """
 
-    model: str | None = Field(default=None, min_length=1)
     threshold: float | None = Field(
         default_factory=lambda said: (
             LETTERS_THRESHOLD if said["model"] is None else MEANING_THRESHOLD
@@ -93,6 +91,11 @@ class DedupParams(StageParams):
     )
     against: tuple[EarlierSet, ...] = ()
     within: tuple[Facet, ...] = ()
+
+    @property
+    def used_model(self) -> str | None:
+        """The model, unless equal texts only are dropped."""
+        return None if self.threshold is None else self.model
 
 
 class _Earlier(NamedTuple):
@@ -162,8 +165,7 @@ def run(rows: Rows, params: DedupParams, context: StageContext) -> Iterator[Outc
             different.append(found)
     if params.threshold is None:
         return
-    if params.model is not None:
-        yield Used({"embedding": [shown_model(params.model)]})
+    yield from embedding_stage.used(params)
     if different:
         likeness = _likeness(params.model, params.threshold, context)
         yield from _without_near(different, earlier, params.within, likeness)
@@ -179,7 +181,7 @@ def _likeness(model: str | None, threshold: float, context: StageContext) -> _Li
             lambda part, others: near_texts_of(*part, *others, threshold, context.map),
         )
     return _Likeness(
-        lambda texts: embed(texts, model, context.out / "cache" / "embeddings", context.map),
+        lambda texts: embedded(texts, model, context),
         lambda part: near_duplicates_within(part.marks, threshold, workers=context.map),
         lambda part, others: near_duplicates_of(
             part.marks, others.marks, threshold, workers=context.map
@@ -233,8 +235,7 @@ def _earlier(given: EarlierSet) -> _Earlier:
 
 
 def _data(params: DedupParams) -> Sequence[str]:
-    model = [] if params.model is None or params.threshold is None else [params.model]
-    return [*(given.data for given in params.against), *model]
+    return [*(given.data for given in params.against), *embedding_stage.data(params)]
 
 
 def _without_equal(
@@ -347,14 +348,9 @@ def _parts(params: DedupParams) -> list[str]:
 
 
 def _problem(params: DedupParams, place: Place) -> str | None:
-    if params.threshold is not None:
-        (near_by_letters if params.model is None else embeddings).check_needs()
-    return None
-
-
-def _ready(params: DedupParams) -> None:
-    if params.model is not None and params.threshold is not None:
-        embeddings.check_loads(params.model)
+    if params.threshold is not None and params.model is None:
+        near_by_letters.check_needs()
+    return embedding_stage.problem(params, place)
 
 
 STAGE = Stage(
@@ -363,6 +359,6 @@ STAGE = Stage(
     data=_data,
     parts=_parts,
     problem=_problem,
-    ready=_ready,
+    ready=embedding_stage.ready,
     takes=("against",),
 )

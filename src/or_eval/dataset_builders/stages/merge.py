@@ -182,10 +182,6 @@ def _tables(
     )
 
 
-def _licences(one: Loaded) -> set[str]:
-    return {str(row.meta.get(LICENCE, NOT_STATED)) for row in one.rows}
-
-
 def _opposed(pair: Pair) -> bool:
     return {row.label for row in pair.rows} == {Label.SAFE, Label.TOXIC}
 

@@ -88,8 +88,7 @@ def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[O
                 yield row, []
             else:
                 response = None if params.text == _PROMPT else row.meta[params.text]
-                shown = {"id": row.id, "category": row.category, "method": row.method}
-                asked = judged_by(panel, wording, row.prompt, response, shown)
+                asked = judged_by(panel, wording, row, response)
                 yield row, asked if response is not None else _guards_in_their_format(asked, row)
 
     for row, judgings in context.ask(asked()):

@@ -15,22 +15,15 @@ from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Kept,
     Outcome,
-    Place,
     Stage,
     StageContext,
-    StageParams,
-    Used,
 )
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.merging.prompt_sets import PromptSet, load_set
+from or_eval.dataset_builders.similarity import embedding_stage
 from or_eval.dataset_builders.similarity.bounds import Bounds
-from or_eval.dataset_builders.similarity.embeddings import (
-    check_loads,
-    check_needs,
-    embed,
-    shown_model,
-)
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams, embedded
 from or_eval.dataset_builders.similarity.near_by_meaning import near_duplicates_of
 from or_eval.schema import Label, PromptRecord, taxonomies
 
@@ -39,7 +32,7 @@ _BASE = "base"
 _STARTER = PromptSet(data="starter")
 
 
-class NearBaseParams(StageParams):
+class NearBaseParams(EmbeddingParams):
     """What a recipe may say to ``near_base``.
 
     Attributes:
@@ -75,12 +68,11 @@ def run(rows: Rows, params: NearBaseParams, context: StageContext) -> Iterator[O
     """
     base = _base(params, context)
     held = list(rows)
-    yield Used({"embedding": [shown_model(params.model)]})
+    yield from embedding_stage.used(params)
     if not held:
         return
-    kept = context.out / "cache" / "embeddings"
-    ours = embed([row.prompt for row in held], params.model, kept, context.map)
-    theirs = embed([row.prompt for row in base], params.model, kept, context.map)
+    ours = embedded([row.prompt for row in held], params.model, context)
+    theirs = embedded([row.prompt for row in base], params.model, context)
     known = set(taxonomies()[context.taxonomy])
     groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(held):
@@ -127,21 +119,12 @@ def _fits(theirs: tuple[str, ...], ours: tuple[str, ...]) -> bool:
     return all(one in ("", other) for one, other in zip(ours, theirs, strict=True))
 
 
-def _problem(params: NearBaseParams, place: Place) -> str | None:
-    check_needs()
-    return None
-
-
-def _ready(params: NearBaseParams) -> None:
-    check_loads(params.model)
-
-
 STAGE = Stage(
     NearBaseParams,
     run,
     data=lambda params: [params.model, params.base.data],
     parts=lambda params: [OFF_BASE, IN_BASE],
-    problem=_problem,
-    ready=_ready,
+    problem=embedding_stage.problem,
+    ready=embedding_stage.ready,
     takes=(_BASE,),
 )

@@ -21,7 +21,6 @@ from or_eval.dataset_builders.engine.ports import (
     Plan,
     Stage,
     StageContext,
-    StageParams,
     Table,
     estimated_tokens,
 )
@@ -29,7 +28,9 @@ from or_eval.dataset_builders.engine.rounds import wanted_now
 from or_eval.dataset_builders.engine.rows import Rows, written_from
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.similarity.embeddings import Likeness, check_loads, check_needs
+from or_eval.dataset_builders.similarity import embedding_stage
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams
+from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.methods import (
     SAME_LANGUAGE,
@@ -46,7 +47,7 @@ _TOKENS_PER_WORD = 1.4
 _SEED_TOKENS = 150
 
 
-class RewriteParams(StageParams):
+class RewriteParams(EmbeddingParams):
     """What a recipe may say to ``rewrite``; what it leaves out is the method's.
 
     Attributes:
@@ -69,7 +70,6 @@ class RewriteParams(StageParams):
     min_words: int | None = Field(default=None, ge=1)
     max_words: int | None = Field(default=None, ge=1)
     forbidden: bool = True
-    model: str | None = Field(default=None, min_length=1)
     similarity: bool = True
 
     @model_validator(mode="after")
@@ -257,10 +257,6 @@ def _prompts(params: RewriteParams) -> Sequence[Path]:
     return [*map(method_path, params.all_methods), prompt_path(AGAIN)]
 
 
-def _data(params: RewriteParams) -> Sequence[str]:
-    return [] if params.model is None else [params.model]
-
-
 def _parts(params: RewriteParams) -> Sequence[str]:
     return REASONS
 
@@ -272,14 +268,7 @@ def _problem(params: RewriteParams, place: Place) -> str | None:
             f"'model' is missing: the method {bounded[0]} bounds the similarity to the seed, which "
             "a sentence-transformers model measures ('similarity: off' leaves it unchecked)"
         )
-    if params.model is not None:
-        check_needs()
-    return None
-
-
-def _ready(params: RewriteParams) -> None:
-    if params.model is not None:
-        check_loads(params.model)
+    return embedding_stage.problem(params, place)
 
 
 STAGE = Stage(
@@ -288,9 +277,9 @@ STAGE = Stage(
     plan,
     roles=(WRITER,),
     prompts=_prompts,
-    data=_data,
+    data=embedding_stage.data,
     parts=_parts,
     problem=_problem,
-    ready=_ready,
+    ready=embedding_stage.ready,
     gives_more=True,
 )

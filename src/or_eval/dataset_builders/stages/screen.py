@@ -23,11 +23,9 @@ from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Kept,
     Outcome,
-    Place,
     Plan,
     Stage,
     StageContext,
-    StageParams,
     Table,
 )
 from or_eval.dataset_builders.engine.rows import SEED, Rows, in_batches, with_meta
@@ -43,8 +41,9 @@ from or_eval.dataset_builders.panel.moderators import (
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.similarity import embedding_stage
 from or_eval.dataset_builders.similarity.bounds import Bounds
-from or_eval.dataset_builders.similarity.embeddings import check_loads, check_needs, embed
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams, embedded
 from or_eval.dataset_builders.similarity.near_by_letters import runs_of_letters
 from or_eval.schema import PromptRecord
 
@@ -60,7 +59,7 @@ _LEVELS = ("1", "2", "3", "4", "5")
 _AT_ONCE, _PART = 20_000, 2_000
 
 
-class ScreenParams(StageParams):
+class ScreenParams(EmbeddingParams):
     """What a recipe may say to ``screen``.
 
     Attributes:
@@ -71,7 +70,6 @@ class ScreenParams(StageParams):
     """
 
     similarity: Mapping[str, Bounds] = Field(default={ANY_METHOD: Bounds(most=0.9)})
-    model: str | None = Field(default=None, min_length=1)
     min_alarm: float = Field(default=3, ge=1, le=5)
 
 
@@ -83,12 +81,7 @@ def run(rows: Rows, params: ScreenParams, context: StageContext) -> Iterator[Out
     def asked() -> Iterator[tuple[tuple[PromptRecord, str | None], list[Question[Judging]]]]:
         for row in _measured(rows, params, context):
             problem = _similarity_problem(row, params)
-            shown = {"id": row.id, "category": row.category, "method": row.method}
-            none: list[Question[Judging]] = []
-            yield (
-                (row, problem),
-                none if problem else judged_by(panel, wording, row.prompt, shown=shown),
-            )
+            yield (row, problem), [] if problem else judged_by(panel, wording, row)
 
     for (row, problem), judgings in context.ask(asked()):
         if problem is not None:
@@ -139,8 +132,7 @@ def _similarities(
         return []
     if params.model is None:
         return list(chain(*context.map(_by_letters, in_batches(pairs, _PART))))
-    kept = context.out / "cache" / "embeddings"
-    vectors = embed(list(chain(*pairs)), params.model, kept, context.map)
+    vectors = embedded(list(chain(*pairs)), params.model, context)
     cosines = np.einsum("ij,ij->i", vectors[0::2], vectors[1::2])
     return [round(float(cosine), 3) for cosine in cosines]
 
@@ -173,25 +165,14 @@ def _parts(params: ScreenParams) -> list[str]:
     return [OFF_SEED, LIKE_SEED, NOT_ALARMING, NO_JUDGEMENT, "too long"]
 
 
-def _problem(params: ScreenParams, place: Place) -> str | None:
-    if params.model is not None:
-        check_needs()
-    return None
-
-
-def _ready(params: ScreenParams) -> None:
-    if params.model is not None:
-        check_loads(params.model)
-
-
 STAGE = Stage(
     ScreenParams,
     run,
     plan,
     roles=(MODERATOR,),
     prompts=_files,
-    data=lambda params: [] if params.model is None else [params.model],
+    data=embedding_stage.data,
     parts=_parts,
-    problem=_problem,
-    ready=_ready,
+    problem=embedding_stage.problem,
+    ready=embedding_stage.ready,
 )

@@ -16,25 +16,23 @@ from or_eval.dataset_builders.engine.ports import (
     Dropped,
     Kept,
     Outcome,
-    Place,
     Plan,
     Stage,
     StageContext,
-    StageParams,
     Table,
-    Used,
 )
 from or_eval.dataset_builders.engine.rows import Rows, written_from
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.similarity.embeddings import Likeness, check_loads, shown_model
-from or_eval.dataset_builders.similarity.embeddings import check_needs as check_embed
+from or_eval.dataset_builders.similarity import embedding_stage
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams
+from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.writing.translating import REASONS, TRANSLATE, Translating
 from or_eval.schema import PromptRecord
 
 _SYSTEM_TOKENS = 330
 
 
-class TranslateParams(StageParams):
+class TranslateParams(EmbeddingParams):
     """What a recipe may say to ``translate``.
 
     Attributes:
@@ -47,7 +45,6 @@ class TranslateParams(StageParams):
     """
 
     languages: tuple[str, ...] = Field(min_length=1)
-    model: str | None = Field(default=None, min_length=1)
     least: float = Field(default=0.7, ge=-1, le=1)
     review_below: float = Field(default=0.85, ge=-1, le=1)
 
@@ -56,8 +53,7 @@ def run(rows: Rows, params: TranslateParams, context: StageContext) -> Iterator[
     """Give each row in each language; ``meta.review`` says which ones people should look at."""
     likeness = None if params.model is None else Likeness(params.model)
     reviews: Counter[tuple[str, bool]] = Counter()
-    if params.model is not None:
-        yield Used({"embedding": [shown_model(params.model)]})
+    yield from embedding_stage.used(params)
 
     def asked() -> Iterator[tuple[tuple[PromptRecord, str], list[Question[Translating]]]]:
         for row in rows:
@@ -126,25 +122,14 @@ def plan(rows: int, params: TranslateParams, context: StageContext) -> Plan:
     return Plan(made, (Calls(TRANSLATOR, 2 * made, sent, 2 * made * context.row_tokens),))
 
 
-def _problem(params: TranslateParams, place: Place) -> str | None:
-    if params.model is not None:
-        check_embed()
-    return None
-
-
-def _ready(params: TranslateParams) -> None:
-    if params.model is not None:
-        check_loads(params.model)
-
-
 STAGE = Stage(
     TranslateParams,
     run,
     plan,
     roles=(TRANSLATOR,),
     prompts=lambda params: [prompt_path(TRANSLATE)],
-    data=lambda params: [] if params.model is None else [params.model],
+    data=embedding_stage.data,
     parts=lambda params: REASONS,
-    problem=_problem,
-    ready=_ready,
+    problem=embedding_stage.problem,
+    ready=embedding_stage.ready,
 )
