@@ -261,7 +261,7 @@ def test_a_label_for_all_prompts_and_none_at_all(tmp_path: Path) -> None:
     assert shares["direct_refusal"] == 0.5
     labelled = write_jsonl(tmp_path / "own.jsonl", [row | {"label": "toxic"} for row in rows])
     said = try_replay(labelled, "--log-dir", tmp_path / "own", "--label", "safe").exception
-    assert "own.jsonl: has labels of its own in column 'label'" in str(said)
+    assert "own.jsonl: has labels of its own (in column 'label')" in str(said)
 
 
 def test_several_responses_are_epochs_in_the_order_of_the_file(tmp_path: Path) -> None:

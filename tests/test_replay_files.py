@@ -136,7 +136,7 @@ BAD_ROWS = {
     "no column is named response or the like; there are: 'prompt', 'text2'": [
         {"prompt": "p", "text2": "r"}
     ],
-    "'refusal' is neither safe nor toxic; if it isn't the prompt's label": [
+    "'refusal' is neither safe nor toxic; say what words mean (label=0=safe,1=toxic), or give label_column=none": [
         {**OK, "label": "refusal"}
     ],
     "has no rows": [],

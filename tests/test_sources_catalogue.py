@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from or_eval.sources import catalogue, load_prompts
-from or_eval.sources.catalogue import Entry, fitting_entries
+from or_eval.sources.catalogue import Entry
+from or_eval.sources.choosing_layout import fitting_entries
 from or_eval.sources.layout import Layout
 
 NAMES = [

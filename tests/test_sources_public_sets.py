@@ -276,8 +276,6 @@ def test_cvalues_may_be_given_a_label(prompts_folder):
 @pytest.mark.parametrize(
     ("file", "options", "prompts"),
     [
-        # What -T source= is not needed for: the columns and the label tell.
-        ("xstest.csv", {}, 450),
         ("coconot_contrast.jsonl", {"label": "safe"}, 379),
         ("or_bench_toxic.csv", {"label": "toxic"}, 655),
         ("advbench.csv", {"label": "toxic"}, 520),
@@ -285,7 +283,7 @@ def test_cvalues_may_be_given_a_label(prompts_folder):
         ("malicious_instruct.txt", {"label": "toxic"}, 100),
     ],
 )
-def test_public_files_load_without_an_entry_where_their_columns_tell(
+def test_public_files_of_common_columns_load_by_the_names_of_these(
     prompts_folder, file, options, prompts
 ):
     loaded = load_prompts(prompts_folder / file, **options)
@@ -293,3 +291,17 @@ def test_public_files_load_without_an_entry_where_their_columns_tell(
     assert loaded.name == file
     english = sum(record.language == "en" for record in loaded.records)
     assert english >= 0.99 * prompts
+
+
+def test_files_whose_columns_fit_one_entry_are_read_by_it_and_it_is_said(prompts_folder, caplog):
+    # The columns of the others are those of several entries, or a single one.
+    common = ("or_bench", "coconot", "advbench", "malicious", "oktest", "tdc2023")
+    for file, entry, *_ in PUBLIC_FILES:
+        if entry == "multilingual_levels" or file.startswith(common):
+            continue
+        caplog.clear()
+        loaded = load_prompts(prompts_folder / file)
+        assert loaded == load_prompts(prompts_folder / file, source=entry)
+        assert caplog.messages == [
+            f"{prompts_folder / file}: has the columns of {entry} and is read as that"
+        ]

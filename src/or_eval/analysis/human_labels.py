@@ -214,7 +214,7 @@ def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
             found = (
                 [c for c in table.columns if c == key]
                 if key == "epoch"
-                else columns_for(key, table)
+                else columns_for(key, table.columns)
             )
         if found and found[0] in table.columns:
             columns[key] = found[0]

@@ -44,8 +44,9 @@ _LOG_NAME_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
 @click.option("--source", metavar="ENTRY", help="Catalogue entry to read --prompts by.")
 @click.option(
     "--label",
-    type=click.Choice(["safe", "toxic"]),
-    help="Label of all prompts, where neither FILE nor --prompts tells it.",
+    metavar="LABEL",
+    help="Label of all prompts, safe or toxic, where neither FILE nor --prompts tells it; or what "
+    "the words in FILE's column of labels mean, as 0=safe,1=toxic.",
 )
 @click.option("--prompt-column", metavar="NAME")
 @click.option("--response-column", metavar="NAME")

@@ -46,7 +46,7 @@ def read_known_cases(path: Path, asks: Asks) -> list[GoldCase]:
     table = read_table(path)
     choices = wording("en").labels if asks == "responses" else wording("en").harms
     wanted = ["prompt", "response"] if asks == "responses" else ["prompt"]
-    columns = {role: next(iter(columns_for(role, table)), None) for role in wanted}
+    columns = {role: next(iter(columns_for(role, table.columns)), None) for role in wanted}
     columns[ANSWER[asks]] = ANSWER[asks] if ANSWER[asks] in table.columns else None
     if missing := [role for role, column in columns.items() if column is None]:
         raise DataError(f"{table.name}: known cases need a column {missing[0]}")

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from or_eval.schema import Label, PromptRecord
-from or_eval.sources.conventions import label_of_word
-from or_eval.sources.errors import DataError, shown
-from or_eval.sources.layout import Layout, Lookup, TextColumn
+from or_eval.sources.choosing_layout import labelled, layout_of
+from or_eval.sources.errors import DataError
 from or_eval.sources.loader import LoadedPrompts, load_prompts
-from or_eval.sources.records import Reading, records_of
-from or_eval.sources.responses import NO_COLUMN, ResponseFile, StoredResponse, option_for
+from or_eval.sources.records import Reading, records_of, row_label
+from or_eval.sources.responses import ResponseFile, StoredResponse
 
 
 class AnsweredPrompts(NamedTuple):
@@ -52,10 +51,9 @@ def answered_prompts(
             have labels already.
     """
     rows = _rows_by_prompt(responses)
-    contradictory: set[str] = set()
+    contradictory = 0
     if data is None:
-        contradictory = _contradictory(responses, rows)
-        records = _own_records(responses, rows, contradictory, _label(responses, label))
+        records, contradictory = _own_records(responses, rows, label)
         table = responses.table
         loaded = LoadedPrompts(records, 0, table.title, table.revision)
     else:
@@ -75,7 +73,7 @@ def answered_prompts(
         )
     return AnsweredPrompts(
         prompts=loaded._replace(records=records),
-        contradictory=len(contradictory),
+        contradictory=contradictory,
         left_out=len(rows) - len(shared),
     )
 
@@ -90,76 +88,32 @@ def _rows_by_prompt(responses: ResponseFile) -> dict[str, list[StoredResponse]]:
     return {prompt: by_prompt[prompt] for prompt in sorted(by_prompt, key=order.__getitem__)}
 
 
-def _contradictory(responses: ResponseFile, rows: dict[str, list[StoredResponse]]) -> set[str]:
-    """Give the prompts that some rows call safe and others toxic.
-
-    Raises:
-        DataError: A label is neither safe nor toxic; files may label their responses instead.
-    """
-    column = responses.columns.get("label")
-    if column is None:
-        return set()
-    table = responses.table
-    labels: dict[str, set[Label]] = {prompt: set() for prompt in rows}
-    for prompt, stored in rows.items():
-        for row in (response.row for response in stored):
-            word = table.text(row, column)
-            label = label_of_word(word)
-            if label is None:
-                remedy = f"if it isn't the prompt's label, give {option_for('label', NO_COLUMN)}"
-                raise table.error(row, column, f"{shown(word)} is neither safe nor toxic; {remedy}")
-            labels[prompt].add(label)
-    return {prompt for prompt, found in labels.items() if len(found) > 1}
-
-
-def _label(responses: ResponseFile, word: str | None) -> Label:
-    """Give the label of all prompts of a file.
-
-    Raises:
-        DataError: It is neither safe nor toxic, or the file has labels of its own.
-    """
-    if word is None:
-        return Label.UNLABELLED
-    label, column = label_of_word(word), responses.columns.get("label")
-    if label is None:
-        raise DataError(f"label: {shown(word)} is neither safe nor toxic")
-    if column is not None:
-        raise DataError(
-            f"{responses.table.name}: has labels of its own in column {shown(column)}; leave the "
-            f"label out, or give {option_for('label', NO_COLUMN)}"
-        )
-    return label
-
-
 def _own_records(
-    responses: ResponseFile,
-    rows: dict[str, list[StoredResponse]],
-    contradictory: set[str],
-    label: Label,
-) -> list[PromptRecord]:
-    """Make a record of the first row of each prompt; the loader's rules hold for its columns."""
-    columns = responses.columns
+    responses: ResponseFile, rows: dict[str, list[StoredResponse]], label: str | None
+) -> tuple[list[PromptRecord], int]:
+    """Make a record of the first row of each prompt, as of any file of prompts.
 
-    def lookup(role: str) -> Lookup | None:
-        return Lookup(column=columns[role]) if role in columns else None
-
-    layout = Layout(
-        texts=(TextColumn(column=columns["prompt"]),),
-        label=None if "label" in columns else label,
-        label_from=lookup("label"),
-        language_from=columns.get("language"),
-        category_from=lookup("category"),
-        method_from=lookup("method"),
-        source_from=columns.get("source"),
-        seed_id=columns.get("seed_id"),
-        pair_id=columns.get("pair_id"),
-        meta_from=columns.get("meta"),
-    )
+    Returns:
+        The records, and how many of them the rows call safe here and toxic there.
+    """
+    # An id of the file's is often its row's, and each response keeps it.
+    columns = {role: column for role, column in responses.columns.items() if role != "id"}
+    layout = layout_of(columns)
+    if label is not None:
+        layout = labelled(responses.table, layout, label)
+    elif layout.label_from is None:
+        layout = layout.model_copy(update={"label": Label.UNLABELLED})
     table = replace(responses.table, rows=[stored[0].row for stored in rows.values()])
-    return [
+    labels = {
+        prompt: {row_label(table, response.row, layout) for response in stored}
+        for prompt, stored in rows.items()
+    }
+    contradictory = {prompt for prompt, found in labels.items() if len(found) > 1}
+    records = [
         replace(record, label=Label.UNLABELLED) if record.prompt in contradictory else record
         for record in records_of(Reading(table, layout, table.title)).records
     ]
+    return records, len(contradictory)
 
 
 def _with_facts(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 
@@ -44,6 +43,8 @@ class Entry(BaseModel):
         citation: Authors, year and paper.
         hub: Its place on the Hub, where it has one that anybody can read.
         bundled: Name of the file in or-eval's own ``data`` folder, where it is ours.
+        same_file_as: The entry whose file this one reads in another way. A file is never taken for
+            this one by its columns.
         note: What its users should know.
         warning: What whoever reads it is told each time, in a line.
         layout: Which columns hold what.
@@ -59,6 +60,7 @@ class Entry(BaseModel):
     citation: str
     hub: HubPlace | None = None
     bundled: str | None = None
+    same_file_as: str | None = None
     note: str | None = None
     warning: str | None = None
     layout: Layout
@@ -95,12 +97,3 @@ def unknown_entry(name: str) -> DataError:
     near = difflib.get_close_matches(name.casefold().replace("-", "_"), catalogue(), n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(catalogue())}"
     return DataError(f"{shown(name)} is no catalogue entry; {hint}")
-
-
-def fitting_entries(columns: Collection[str]) -> list[str]:
-    """Give the entries that explain most of a file's columns, or none where hardly any is."""
-    required = {name: set(entry.layout.required_columns()) for name, entry in catalogue().items()}
-    fitting = {name: len(cols) for name, cols in required.items() if cols <= set(columns)}
-    most = max(fitting.values(), default=0)
-    # A single column, mostly `prompt`, tells nothing.
-    return [name for name, explained in fitting.items() if explained == most > 1]

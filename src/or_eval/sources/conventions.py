@@ -1,72 +1,75 @@
-"""Read data that follows no catalogue entry, by what its columns are called."""
+"""What columns and words conventionally mean, where nothing else says it."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from or_eval.schema import Label
-from or_eval.sources.catalogue import fitting_entries
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.layout import Layout, Lookup, TextColumn
 from or_eval.sources.tables import Table
 
+PROMPT_ROLES = (
+    *("prompt", "label", "category", "language", "id"),
+    *("method", "source", "seed_id", "pair_id", "meta"),
+)
+"""What the columns of a prompt set say, each by a column of its own."""
 
-def conventional_layout(table: Table, layout: Layout) -> Layout:
-    """Complete a layout that names no columns by the conventional names among a table's.
+_FIRST_COUNTS = ("stop_reason", "reasoning")
+
+NO_COLUMN = "none"
+"""Given for a column's name, it says that the data have no column of that role."""
+
+
+def columns_by_role(
+    table: Table,
+    roles: Sequence[str],
+    named: Mapping[str, str],
+    required: Collection[str],
+    option: Callable[[str], str],
+) -> dict[str, str]:
+    """Find the column of each role.
 
     Args:
         table: The data.
-        layout: What is known besides, such as a label or a language.
+        roles: Which roles to find columns for.
+        named: Columns by role, where their own names don't tell.
+        required: Which roles must have one.
+        option: Says of a role what a person does whose column isn't told by its name.
 
     Raises:
-        DataError: No column, or more than one, could hold the prompts; or two columns could hold
-            the same fact about them.
+        DataError: A column is missing, or several could be meant.
     """
-
-    def column(role: str) -> str | None:
-        found = columns_for(role, table)
-        if len(found) > 1:
+    columns: dict[str, str] = {}
+    for role in roles:
+        name = named.get(role)
+        if name == NO_COLUMN:
+            continue
+        if name is not None and name not in table.columns:
+            raise DataError(f"{table.name}: has no column {shown(name)}; {_there_are(table)}")
+        found = [name] if name is not None else columns_for(role, table.columns)
+        if len(found) > 1 and role not in _FIRST_COUNTS:
             raise DataError(
-                f"{table.name}: columns {_listed(found)} could each be the {role}; "
-                f"rename all but one{_entries_hint(table)}"
+                f"{table.name}: columns {', '.join(map(shown, found))} could each be the {role}; "
+                + option(role)
             )
-        return found[0] if found else None
-
-    def lookup(role: str) -> Lookup | None:
-        found = column(role)
-        return Lookup(column=found) if found is not None else None
-
-    prompt = column("prompt")
-    if prompt is None:
-        raise DataError(
-            f"{table.name}: no column is named prompt, text, question or the like (there are: "
-            f"{_listed(table.columns)}); rename the one with the prompts{_entries_hint(table)}"
-        )
-    return layout.model_copy(
-        update={
-            "texts": (TextColumn(column=prompt),),
-            "label_from": None if layout.label else lookup("label"),
-            "language_from": None if layout.language else column("language"),
-            "category_from": lookup("category"),
-            "method_from": lookup("method"),
-            "source_from": column("source"),
-            "id": column("id"),
-            "seed_id": column("seed_id"),
-            "pair_id": column("pair_id"),
-            "meta_from": column("meta"),
-        }
-    )
+        if role in required and not found:
+            raise DataError(
+                f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
+                + option(role)
+            )
+        if found:
+            columns[role] = found[0]
+    return columns
 
 
-def unlabelled_error(table: Table) -> DataError:
-    """Make the error line for data that doesn't say what its prompts are."""
-    return DataError(
-        f"{table.name}: nothing tells whether its prompts are safe or toxic (no column 'label'); "
-        f"pass -T label=safe or -T label=toxic{_entries_hint(table)}"
-    )
+def columns_for(role: str, columns: Sequence[str]) -> list[str]:
+    """Give the columns whose names conventionally stand for a role, as ``prompt``."""
+    names = _conventions()["columns"][role]
+    return [column for column in columns if column.strip().casefold() in names]
 
 
 def label_of_word(word: str) -> Label | None:
@@ -82,27 +85,14 @@ def detected_languages() -> list[str]:
     return languages
 
 
-def columns_for(role: str, table: Table) -> list[str]:
-    """Give the columns of a table whose names conventionally stand for a role, as ``prompt``."""
-    names = _conventions()["columns"][role]
-    return [column for column in table.columns if column.strip().casefold() in names]
-
-
 def response_words() -> list[str]:
     """Give patterns of the words for a response that stand beside a model in a column's name."""
     words: list[str] = _conventions()["columns"]["response_of_a_model"]
     return words
 
 
-def _entries_hint(table: Table) -> str:
-    fitting = fitting_entries(table.columns)
-    if not fitting:
-        return ", or pass -T source= with the catalogue entry to read it by"
-    return f", or pass -T source= (its columns fit {', '.join(fitting)})"
-
-
-def _listed(columns: tuple[str, ...] | list[str]) -> str:
-    return ", ".join(shown(column) for column in columns)
+def _there_are(table: Table) -> str:
+    return f"there are: {', '.join(map(shown, table.columns))}"
 
 
 @cache

@@ -150,3 +150,12 @@ class Layout(_Part):
         columns += [lookup.column for lookup in lookups if lookup is not None]
         columns += [c for c in (self.language_from, self.id, self.seed_id) if c is not None]
         yield from dict.fromkeys(columns)
+
+    def named_columns(self) -> Iterator[str]:
+        """Give all columns that are read where they are there."""
+        yield from self.required_columns()
+        for text in self.texts:
+            yield from (c for c in (text.column, text.context, text.made_from) if c is not None)
+        yield from self.meta.values()
+        others = (self.source_from, self.pair_id, self.meta_from)
+        yield from (column for column in others if column is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
 from logging import getLogger
@@ -11,11 +10,11 @@ from typing import NamedTuple
 
 from or_eval.schema import PromptRecord
 from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry, unknown_entry
-from or_eval.sources.conventions import conventional_layout, label_of_word, unlabelled_error
-from or_eval.sources.errors import DataError, shown
+from or_eval.sources.choosing_layout import Told, chosen_layout, fitting_entries
+from or_eval.sources.choosing_prompts import Subset, chosen
+from or_eval.sources.errors import DataError
 from or_eval.sources.files import data_suffix, read_table, stream_table
 from or_eval.sources.hub import hub_place, read_hub
-from or_eval.sources.layout import Layout
 from or_eval.sources.records import Reading, Seen, records_of, stream_records
 from or_eval.sources.tables import Table
 
@@ -43,8 +42,12 @@ def load_prompts(
     *,
     source: str | None = None,
     label: str | None = None,
+    prompt_column: str | None = None,
+    label_column: str | None = None,
+    subset: Subset = "all",
     language: str | None = None,
     category: str | None = None,
+    per_label: int | None = None,
 ) -> LoadedPrompts:
     """Load prompts from the catalogue, the Hub or a file.
 
@@ -52,11 +55,19 @@ def load_prompts(
         data: A catalogue name (``xstest``); a Hub id (``owner/name``, ``owner/name:config`` or
             ``owner/name:config:split``); or the path of a csv, tsv, jsonl, json, txt (each also
             with ``.gz``) or parquet file.
-        source: Catalogue entry to read a Hub data set or file by. Without it, columns are found
-            by their conventional names.
-        label: Label of all prompts, ``safe`` or ``toxic``, for data that doesn't tell.
+        source: Catalogue entry to read a Hub data set or file by. Without it, data whose columns
+            fit exactly one entry are read by that one, and others by what columns are
+            conventionally called.
+        label: Label of all prompts, ``safe`` or ``toxic``, for data that doesn't tell; or what
+            the words in its label column mean, as ``0=safe,1=toxic``.
+        prompt_column: The column with the prompts, where its name doesn't tell.
+        label_column: The column with their labels, where its name doesn't tell; ``none`` where
+            the one that is called so has none.
+        subset: Keep only ``safe`` or ``toxic`` prompts.
         language: Keep only prompts of this language.
-        category: Keep only prompts of this category (upper and lower case are the same).
+        category: Keep only prompts of this category, or of these, with commas between them (upper
+            and lower case are the same).
+        per_label: Keep only this many prompts of each label, in turn from its categories.
 
     Returns:
         The prompts, without exact duplicates.
@@ -65,10 +76,17 @@ def load_prompts(
         DataError: The data can't be had, or something in it is wrong; the message is one line
             that names file, row and column and says what to do.
     """
-    reading = _reading(data, source, label, read_table)
+    told = Told(label, prompt_column, label_column)
+    reading = _reading(data, source, told, read_table)
     loaded = records_of(reading)
-    records = _filtered(loaded.records, "language", language, reading.source)
-    records = _filtered(records, "category", category, reading.source)
+    records = chosen(
+        loaded.records,
+        reading.source,
+        subset=subset,
+        language=language,
+        category=category,
+        per_label=per_label,
+    )
     return LoadedPrompts(records, loaded.duplicates, reading.source, reading.table.revision)
 
 
@@ -93,7 +111,7 @@ class StreamedPrompts:
     def __init__(
         self, data: str | Path, source: str | None = None, label: str | None = None
     ) -> None:
-        self._reading = _reading(data, source, label, stream_table)
+        self._reading = _reading(data, source, Told(label), stream_table)
         self.name = self._reading.source
         self.seen = Seen()
 
@@ -103,17 +121,28 @@ class StreamedPrompts:
 
 
 def _reading(
-    data: str | Path, source: str | None, label: str | None, read: Callable[[Path], Table]
+    data: str | Path, source: str | None, told: Told, read: Callable[[Path], Table]
 ) -> Reading:
     entry = catalogue_entry(source) if source is not None else None
     if entry is None and str(data) in catalogue():
         entry = catalogue_entry(str(data))
+    table = _table(data, entry, read)
+    if entry is None and not told.columns:
+        entry = _only_fitting(table)
     if entry is not None and entry.warning is not None:
         logger.warning("%s: %s", entry.name, entry.warning)
-    table = _table(data, entry, read)
     name = entry.name if entry is not None else table.title
-    layout = _layout(table, entry, label)
+    layout = chosen_layout(table, entry, told)
     return Reading(table, layout, name, name if entry is not None else None)
+
+
+def _only_fitting(table: Table) -> Entry | None:
+    """Give the entry to read a table by that no entry was named for, and say so."""
+    match fitting_entries(table.columns):
+        case [name]:
+            logger.warning("%s: has the columns of %s and is read as that", table.name, name)
+            return catalogue_entry(name)
+    return None
 
 
 def _table(data: str | Path, entry: Entry | None, read: Callable[[Path], Table]) -> Table:
@@ -141,47 +170,3 @@ def _table_of_entry(entry: Entry) -> Table:
             f"and pass -T data=PATH -T source={entry.name}"
         )
     return read_hub(entry.hub)
-
-
-def _layout(table: Table, entry: Entry | None, label: str | None) -> Layout:
-    layout = entry.layout if entry is not None else Layout()
-    if not layout.texts:
-        layout = conventional_layout(table, layout)
-    if label is not None:
-        layout = _with_label(table, layout, label)
-    elif layout.label is None and not layout.tells_labels:
-        raise unlabelled_error(table)
-    return layout
-
-
-def _with_label(table: Table, layout: Layout, word: str) -> Layout:
-    label = label_of_word(word)
-    if label is None:
-        raise DataError(f"label: {shown(word)} is neither safe nor toxic")
-    if layout.tells_labels:
-        own = (
-            f"in column {shown(layout.label_from.column)}"
-            if layout.label_from is not None
-            else "by its catalogue entry"
-        )
-        raise DataError(f"{table.name}: has labels of its own ({own}); leave label= out")
-    return layout.model_copy(update={"label": label})
-
-
-def _filtered(
-    records: list[PromptRecord], facet: str, wanted: str | None, name: str
-) -> list[PromptRecord]:
-    """Keep the records of a language or category.
-
-    Raises:
-        DataError: There are none; the line tells what there is.
-    """
-    if wanted is None:
-        return records
-    folded = wanted.strip().casefold()
-    kept = [record for record in records if getattr(record, facet).casefold() == folded]
-    if not kept:
-        counts = Counter(getattr(record, facet) for record in records)
-        there = ", ".join(f"{value} ({count})" for value, count in counts.most_common())
-        raise DataError(f"{name}: no prompt is of {facet} {shown(wanted)}; there are: {there}")
-    return kept

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from or_eval.schema import Label, PromptRecord, prompt_id
-from or_eval.sources.conventions import label_of_word
+from or_eval.sources.conventions import NO_COLUMN, label_of_word
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.language import detect_language
 from or_eval.sources.layout import Layout, TextColumn
@@ -129,7 +129,7 @@ def _facts(reading: Reading, row: Row) -> _RowFacts:
 
     return _RowFacts(
         row=row,
-        label=_label(table, row, layout),
+        label=row_label(table, row, layout),
         language=_language(table, row, layout.language_from),
         category=word_of(table, row, layout.category_from) or UNCATEGORISED,
         method=word_of(table, row, layout.method_from),
@@ -141,18 +141,25 @@ def _facts(reading: Reading, row: Row) -> _RowFacts:
     )
 
 
-def _label(table: Table, row: Row, layout: Layout) -> Label | None:
+def row_label(table: Table, row: Row, layout: Layout) -> Label | None:
+    """Give the label that a row says its prompts have.
+
+    Raises:
+        DataError: The word in its column is no label, or isn't there.
+    """
     if layout.label_from is None:
         return layout.label
     word = table.text(row, layout.label_from.column)
-    if layout.label_from.words:
-        known = layout.label_from.translation.get(word.casefold())
-        label = Label(known) if known is not None else None
-    else:
-        label = label_of_word(word)
+    known = layout.label_from.translation.get(word.casefold())
+    label = Label(known) if known is not None else label_of_word(word)
     if label is None:
-        problem = f"{shown(word)} is neither safe nor toxic" if word else "the label is empty"
-        raise table.error(row, layout.label_from.column, problem)
+        problem = (
+            f"{shown(word)} is neither safe nor toxic; say what words mean (label=0=safe,1=toxic)"
+            if word
+            else "the label is empty"
+        )
+        remedy = f"or give label_column={NO_COLUMN}"
+        raise table.error(row, layout.label_from.column, f"{problem}, {remedy}")
     return label
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 from rich.markup import escape
 
-from or_eval.sources.conventions import columns_for
+from or_eval.sources.conventions import PROMPT_ROLES, columns_by_role
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID
@@ -22,14 +22,8 @@ from or_eval.sources.wide_responses import MODEL, RESPONSE, one_response_a_row
 NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
 """Roles that a column can be given by name, where its own name doesn't tell."""
 
-NO_COLUMN = "none"
-"""Given for a column's name, it says that the file has no column of that role."""
-
 RESPONSE_COLUMNS = "response_columns"
 """Option that names the columns of a file which has one for each model's responses."""
-
-_RESPONSE_ROLES = ("stop_reason", "reasoning")
-_PROMPT_ROLES = ("method", "source", "seed_id", "pair_id", "meta")
 
 # A file name, which holds the model's name, has room for 255 bytes.
 _LONGEST_MODEL_NAME = 150
@@ -169,45 +163,13 @@ def _row_for_each_response(table: Table, named: dict[str, str]) -> tuple[Table, 
 def response_columns(
     table: Table,
     named: Mapping[str, str],
-    roles: Sequence[str] = (*NAMED_ROLES, *_RESPONSE_ROLES, *_PROMPT_ROLES),
+    roles: Sequence[str] = ("response", "model", *PROMPT_ROLES, "stop_reason", "reasoning"),
     required: Sequence[str] = ("prompt", "response"),
 ) -> dict[str, str]:
-    """Find the columns of a table of stored responses.
-
-    Args:
-        table: The responses.
-        named: Columns by role, where their own names don't tell.
-        roles: Which roles to find columns for.
-        required: Which of them must have one.
-
-    Raises:
-        DataError: A column is missing, or several could be meant.
-    """
-    columns: dict[str, str] = {}
-    for role in roles:
-        name = named.get(role)
-        if name == NO_COLUMN:
-            continue
-        if name is not None and name not in table.columns:
-            raise DataError(f"{table.name}: has no column {shown(name)}; {_there_are(table)}")
-        found = [name] if name is not None else columns_for(role, table)
-        if role in NAMED_ROLES and len(found) > 1:
-            raise DataError(
-                f"{table.name}: columns {', '.join(map(shown, found))} could each be the {role}; "
-                f"say which with {option_for(role)}"
-            )
-        if role in required and not found:
-            raise DataError(
-                f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
-                f"say which it is with {option_for(role)}"
-            )
-        if found:
-            columns[role] = found[0]
-    return columns
-
-
-def _there_are(table: Table) -> str:
-    return f"there are: {', '.join(map(shown, table.columns))}"
+    """Find the columns of a table of stored responses, as :func:`columns_by_role` does."""
+    return columns_by_role(
+        table, roles, named, required, lambda role: f"say which it is with {option_for(role)}"
+    )
 
 
 def option_for(role: str, column: str = "NAME") -> str:

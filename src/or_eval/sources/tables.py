@@ -61,7 +61,9 @@ class Table:
             return ""
         if not isinstance(value, str | int | float):
             raise self.error(row, column, f"is no text but a {type(value).__name__}")
-        text = str(value).strip()
+        # A column of whole numbers with a gap in it comes as 1.0, 0.0, NaN.
+        whole_number = isinstance(value, float) and value.is_integer()
+        text = str(int(value) if whole_number else value).strip()
         if "\0" in text:
             raise self.error(row, column, "holds a NUL character; remove it")
         try:

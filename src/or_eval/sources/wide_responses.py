@@ -59,7 +59,7 @@ def _named(table: Table, named: str) -> dict[str, str]:
 
 
 def _found(table: Table) -> dict[str, str]:
-    if columns_for("response", table) or columns_for("model", table):
+    if columns_for("response", table.columns) or columns_for("model", table.columns):
         return {}
     models = {column: model for column in table.columns if (model := _model(column))}
     return models if len(models) > 1 and len(set(models.values())) == len(models) else {}

@@ -36,7 +36,8 @@ def replay(
         model: The model, as it is named in the file.
         prompts: Prompts to ask instead of the file's own: a catalogue name, a Hub id or a path.
         source: Catalogue entry to read `prompts` by.
-        label: Label of all prompts, where nothing else tells it: ``safe`` or ``toxic``.
+        label: Label of all prompts, where nothing else tells it: ``safe`` or ``toxic``; or what
+            the words of the file's labels mean, as ``0=safe,1=toxic``.
         columns: Names of the file's columns where they don't tell, as ``prompt_column``.
         fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
         audit: Share of the rules' certain verdicts that the judge checks as well.

@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
-from or_eval.sources import DataError, LoadedPrompts, load_prompts
+from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
+from or_eval.sources.choosing_prompts import Subset
 
 
 def load_task_prompts(
+    task: str,
     entry: str | None,
     data: object,
     *,
-    source: object,
-    label: object,
+    subset: Subset,
+    per_label: int | None,
     language: object,
     category: object,
+    **how_to_read: object,
 ) -> LoadedPrompts:
     """Load the prompts of a task.
 
     Args:
-        entry: The task's own catalogue entry: what it loads without `data`, and how it reads
-            `data` without `source`. None for a task of no particular benchmark.
+        task: The task's name.
+        entry: Its own catalogue entry: what it loads without `data`, and how it reads `data`
+            without a source. None for a task of no particular benchmark.
         data: Another copy of the data: a path, a Hub id or a catalogue name.
-        source: Catalogue entry to read `data` by.
-        label: Label of all prompts in a file of one kind.
+        subset: Which prompts to keep by their label.
+        per_label: Keep this many of each label.
         language: Keep prompts of this language.
-        category: Keep prompts of this category.
+        category: Keep prompts of this category, or these.
+        **how_to_read: What :func:`load_prompts` takes besides: ``source``, ``label`` and so on.
 
     Raises:
         DataError: An option has no meaning, or the data can't be read.
     """
-    place = typed_text("data", data) or entry
-    if place is None:
+    place, told = _for_task(task, typed_text("data", data))
+    if place is None and entry is None:
         raise DataError("data: give a catalogue name, a Hub id or a path (-T data=...)")
+    told_how = {name: typed_text(name, how) for name, how in how_to_read.items() if told}
+    if place is not None and place != entry:
+        told_how["source"] = told_how.get("source") or entry
     return load_prompts(
-        place,
-        source=typed_text("source", source) or (entry if place != entry else None),
-        label=typed_text("label", label),
+        place or str(entry),
+        **told_how,
+        subset=subset,
+        per_label=per_label,
         language=typed_text("language", language),
         category=typed_text("category", category),
     )
+
+
+def _for_task(task: str, data: str | None) -> tuple[str | None, bool]:
+    """Give the data that are meant for a task, and whether what is said of data is about its own.
+
+    ``TASK=DATA`` is for the task of that name alone, as one among those of an eval-set.
+    """
+    parts = [part.partition("=") for part in (data or "").split(",")]
+    tasks = {*catalogue(), "prompts"}
+    if not all(equals and name in tasks for name, equals, _ in parts):
+        return data, True
+    own = next((place for name, _, place in parts if name == task), None)
+    return own, own is not None
 
 
 def typed_text(option: str, value: object) -> str | None:

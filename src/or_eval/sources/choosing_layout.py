@@ -1,0 +1,161 @@
+"""How a table is read: by a catalogue entry, or by what its columns are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from or_eval.schema import Label
+from or_eval.sources.catalogue import Entry, catalogue
+from or_eval.sources.conventions import (
+    NO_COLUMN,
+    PROMPT_ROLES,
+    columns_by_role,
+    columns_for,
+    label_of_word,
+)
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.layout import Layout, Lookup, TextColumn
+from or_eval.sources.tables import Table
+
+
+class Told(NamedTuple):
+    """What a person says of data.
+
+    Attributes:
+        label: Label of all prompts, or what the words of a label column mean, as
+            ``0=safe,1=toxic``.
+        prompt_column: The column with the prompts.
+        label_column: The column with their labels.
+    """
+
+    label: str | None = None
+    prompt_column: str | None = None
+    label_column: str | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are named, by role."""
+        named = {"prompt": self.prompt_column, "label": self.label_column}
+        return {role: column for role, column in named.items() if column is not None}
+
+
+def chosen_layout(table: Table, entry: Entry | None, told: Told) -> Layout:
+    """Give the layout to read a table by.
+
+    Args:
+        table: The data.
+        entry: Catalogue entry to read it by; None: by what its columns are called.
+        told: What a person says of it besides.
+
+    Raises:
+        DataError: Nothing tells which column holds what or what the labels are, or something is
+            told twice.
+    """
+    layout = entry.layout if entry is not None else _by_names(table, told.columns)
+    if entry is not None and told.columns:
+        raise DataError(
+            f"{next(iter(told.columns))}_column: {entry.name} says which columns hold what; leave "
+            "one of the two out"
+        )
+    if told.label is not None:
+        return labelled(table, layout, told.label)
+    if layout.label is None and not layout.tells_labels:
+        raise DataError(
+            f"{table.name}: nothing tells whether its prompts are safe or toxic (no column "
+            "'label'); pass -T label=safe or -T label=toxic, or name the column with "
+            f"-T label_column={_entries_hint(table)}"
+        )
+    return layout
+
+
+def fitting_entries(columns: Sequence[str]) -> list[str]:
+    """Give the entries that explain most of a file's columns, or none where hardly any is.
+
+    An entry fits that finds all it names, and passes over none that names alone would tell.
+    """
+    fitting: dict[str, int] = {}
+    for name, entry in catalogue().items():
+        needed, named = set(entry.layout.required_columns()), set(entry.layout.named_columns())
+        passed_over = [column for column in columns if column not in named]
+        told = any(columns_for(role, passed_over) for role in PROMPT_ROLES)
+        if needed <= set(columns) and not told and entry.same_file_as is None:
+            fitting[name] = len(named & set(columns))
+    most = max(fitting.values(), default=0)
+    # A single column, mostly `prompt`, tells nothing.
+    return [name for name, explained in fitting.items() if explained == most > 1]
+
+
+def layout_of(columns: Mapping[str, str]) -> Layout:
+    """Give the layout of a table whose columns are known by role."""
+
+    def lookup(role: str) -> Lookup | None:
+        return Lookup(column=columns[role]) if role in columns else None
+
+    return Layout(
+        texts=(TextColumn(column=columns["prompt"]),),
+        label_from=lookup("label"),
+        language_from=columns.get("language"),
+        category_from=lookup("category"),
+        method_from=lookup("method"),
+        source_from=columns.get("source"),
+        id=columns.get("id"),
+        seed_id=columns.get("seed_id"),
+        pair_id=columns.get("pair_id"),
+        meta_from=columns.get("meta"),
+    )
+
+
+def labelled(table: Table, layout: Layout, told: str) -> Layout:
+    """Give a layout the label of all its prompts, or what the words in its label column mean.
+
+    Args:
+        table: The data.
+        layout: The layout.
+        told: A label, or words with one each, as ``0=safe,1=toxic``.
+
+    Raises:
+        DataError: It has no meaning, or the layout says so already.
+    """
+    words = dict(part.split("=", 1) for part in told.split(",") if "=" in part)
+    labels: dict[str, str] = {
+        word.strip(): _label(label) for word, label in (words or {"": told}).items()
+    }
+    column = layout.label_from
+    if words and column is not None and not column.words:
+        return layout.model_copy(update={"label_from": Lookup(column=column.column, words=labels)})
+    if words:
+        raise DataError(
+            f"label: {table.name} has no column of labels with words to translate; name it with "
+            "label_column="
+        )
+    if layout.tells_labels:
+        own = f"in column {shown(column.column)}" if column else "by its catalogue entry"
+        raise DataError(
+            f"{table.name}: has labels of its own ({own}); leave label= out"
+            + (f", or give label_column={NO_COLUMN}" if column else "")
+        )
+    return layout.model_copy(update={"label": labels[""]})
+
+
+def _label(word: str) -> Label:
+    label = label_of_word(word)
+    if label is None:
+        raise DataError(f"label: {shown(word)} is neither safe nor toxic")
+    return label
+
+
+def _by_names(table: Table, named: Mapping[str, str]) -> Layout:
+    def remedy(role: str) -> str:
+        named = role in ("prompt", "label")
+        how = f"name it with -T {role}_column=" if named else "rename all but one"
+        return how + _entries_hint(table)
+
+    return layout_of(columns_by_role(table, PROMPT_ROLES, named, ["prompt"], remedy))
+
+
+def _entries_hint(table: Table) -> str:
+    fitting = fitting_entries(table.columns)
+    if not fitting:
+        return ", or pass -T source= with the catalogue entry to read it by"
+    return f", or pass -T source= (its columns fit {', '.join(fitting)})"
