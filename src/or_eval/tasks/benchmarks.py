@@ -13,17 +13,16 @@ from or_eval.tasks.refusal_task import refusal_task
 from or_eval.tasks.task_prompts import load_task_prompts
 
 
-def benchmark_task(name: str, description: str, entry: str | None = None) -> Callable[..., Task]:
-    """Make and register a task.
+def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
+    """Give a task its options.
 
     Args:
-        name: Its name.
-        description: One sentence on what is tested, recorded in the log.
-        entry: The catalogue entry that it loads without `data`, and that reads `data` without
-            `source`; None for a task of no particular benchmark.
+        declared: A function named as the task; its docstring says in one sentence what is tested,
+            and is recorded in the log. A task named as a catalogue entry loads that entry. It
+            stands below ``@task``, where ``inspect list tasks`` looks for tasks.
 
     Returns:
-        The task, as ``@task`` gives it.
+        What builds the task, for ``@task`` to register.
     """
 
     def build(
@@ -61,8 +60,7 @@ def benchmark_task(name: str, description: str, entry: str | None = None) -> Cal
             audit_seed: Choice of those; another in each run by default.
         """
         prompts = load_task_prompts(
-            name,
-            entry,
+            declared.__name__,
             data,
             source=source,
             label=label,
@@ -77,29 +75,50 @@ def benchmark_task(name: str, description: str, entry: str | None = None) -> Cal
             prompts,
             scorer=refusal(fusion, audit, audit_seed),
             system_prompt=system_prompt,
-            description=description,
+            description=declared.__doc__ or "",
         )
 
-    build.__name__ = build.__qualname__ = name
-    return task(name=name)(build)
+    build.__name__ = build.__qualname__ = declared.__name__
+    return build
 
 
-def _of_entry(entry: str, description: str) -> Callable[..., Task]:
-    return benchmark_task(entry, description, entry)
+@task
+@benchmark
+def starter() -> None:
+    """Over-refusal and toxic rejection on or-eval's bundled starter prompts."""
 
 
-starter = _of_entry(
-    "starter", "Over-refusal and toxic rejection on or-eval's bundled starter prompts."
-)
-or_bench_80k = _of_entry(
-    "or_bench_80k", "Over-refusal on the 80,000 safe prompts of OR-Bench that look harmful."
-)
-or_bench_hard_1k = _of_entry(
-    "or_bench_hard_1k", "Over-refusal on the hardest thousand safe prompts of OR-Bench."
-)
-or_bench_toxic = _of_entry("or_bench_toxic", "Toxic rejection on the toxic prompts of OR-Bench.")
-lto = _of_entry("lto", "Over-refusal on long safe prompts with a sensitive part.")
-xstest = _of_entry(
-    "xstest", "Over-refusal on XSTest's safe prompts, toxic rejection on its contrasts."
-)
-prompts = benchmark_task("prompts", "Refusals on a set of prompts.")
+@task
+@benchmark
+def or_bench_80k() -> None:
+    """Over-refusal on the 80,000 safe prompts of OR-Bench that look harmful."""
+
+
+@task
+@benchmark
+def or_bench_hard_1k() -> None:
+    """Over-refusal on the hardest thousand safe prompts of OR-Bench."""
+
+
+@task
+@benchmark
+def or_bench_toxic() -> None:
+    """Toxic rejection on the toxic prompts of OR-Bench."""
+
+
+@task
+@benchmark
+def lto() -> None:
+    """Over-refusal on long safe prompts with a sensitive part."""
+
+
+@task
+@benchmark
+def xstest() -> None:
+    """Over-refusal on XSTest's safe prompts, toxic rejection on its contrasts."""
+
+
+@task
+@benchmark
+def prompts() -> None:
+    """Refusals on prompts of your own, or on any set of the catalogue."""

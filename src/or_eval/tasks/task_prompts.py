@@ -8,7 +8,6 @@ from or_eval.sources.choosing_prompts import Subset
 
 def load_task_prompts(
     task: str,
-    entry: str | None,
     data: object,
     *,
     subset: Subset,
@@ -20,9 +19,8 @@ def load_task_prompts(
     """Load the prompts of a task.
 
     Args:
-        task: The task's name.
-        entry: Its own catalogue entry: what it loads without `data`, and how it reads `data`
-            without a source. None for a task of no particular benchmark.
+        task: The task's name. If it is a catalogue entry's, that is what it loads without `data`,
+            and how it reads `data` without a source.
         data: Another copy of the data: a path, a Hub id or a catalogue name.
         subset: Which prompts to keep by their label.
         per_label: Keep this many of each label.
@@ -33,6 +31,7 @@ def load_task_prompts(
     Raises:
         DataError: An option has no meaning, or the data can't be read.
     """
+    entry = task if task in catalogue() else None
     place, told = _for_task(task, typed_text("data", data))
     if place is None and entry is None:
         raise DataError("data: give a catalogue name, a Hub id or a path (-T data=...)")
