@@ -88,6 +88,8 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Headers and body are sent one after the other: without this, 40 ms apart.
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 begun = time.monotonic()

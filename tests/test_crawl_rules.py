@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from crawl_site import personal, planted
 from or_eval.dataset_builders.crawling import network_guard
-from or_eval.dataset_builders.crawling.asking_rules import asks
+from or_eval.dataset_builders.crawling.asking_rules import asked_in
 from or_eval.dataset_builders.crawling.candidates import candidates, tidy
 from or_eval.dataset_builders.crawling.crawl import crawled
 from or_eval.dataset_builders.crawling.network_guard import GuardedResolver, is_public
@@ -141,10 +142,24 @@ def test_addresses_are_looked_at_each_time_a_name_is_resolved() -> None:
 
 
 def test_what_asks_and_what_tells() -> None:
-    missed = [text for _, text in planted("asked") if not asks(text)]
-    false = [text for _, text in planted("told") if asks(text)]
-    assert missed == []
-    assert false == []
+    assert [text for _, text in planted("asked") if not asked_in(text)] == []
+    assert [text for _, text in planted("told") if asked_in(text)] == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "es", "de", "fr", "ru", "ar", "ja"])
+def test_what_asks_of_a_paragraph_with_other_things_in_it(language: str) -> None:
+    asked = found = right = kept = 0
+    for text in (text for of, text in planted("paragraphs") if of == language):
+        wanted = re.findall(r"\{(.*?)\}", text)
+        page = Page("https://example.org/1", "board", "2026", [re.sub("[{}]", "", text)])
+        outcomes = candidates([page], said())
+        prompts = [one.record.prompt for one in outcomes if isinstance(one, Kept)]
+        asked, kept = asked + len(wanted), kept + len(prompts)
+        found += sum(any(one in prompt for prompt in prompts) for one in wanted)
+        right += sum(any(one in prompt for one in wanted) for prompt in prompts)
+    assert asked > 20
+    assert found / asked >= 0.95
+    assert right / kept >= 0.9
 
 
 @pytest.mark.parametrize("one", personal(), ids=lambda one: one["gone"][0])

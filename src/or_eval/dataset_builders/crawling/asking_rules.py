@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -13,23 +14,33 @@ from or_eval.dataset_builders.writing.language import count_words
 from or_eval.scorers.rules.structure import passages
 
 _LEAST_WORDS = 3
+_MARKED, _QUOTED = re.compile(r"[?？؟]$"), re.compile(r"[\"“”„«»「」『』]")
 _OPENING = "\"'“”‘’«»「『（([<>*_~-–— \t…"
 
 Kind = Literal["questions", "requests", "furniture", "context"]
 
 
-def asks(text: str) -> bool:
-    """Tell whether a text asks: its last sentence does, or its first, and the rest explains it.
+def asked_in(text: str) -> str:
+    """Give what asks of a text of one paragraph: all of it, its first sentence, or nothing.
 
-    Questions in between are mostly put to oneself, and answers begin with some to the one who
-    asked.
+    All of it, if it asks at its end, has a request, or is by somebody who tells of themselves.
+    Otherwise a question that it begins with stands for itself: what follows may be its answer,
+    and in quotation marks it is somebody else's.
+    Other questions on the way are put to oneself.
     """
     sentences = sentences_of(text)
-    if not sentences:
-        return False
-    if asks_itself(sentences[-1]):
-        return True
-    return asks_itself(sentences[0]) and _matches("context", sentences[1])
+    asking = [one for one in sentences if asks_itself(one)]
+    if not asking:
+        return ""
+    if (
+        asking[-1] is sentences[-1]
+        or any(_matches("requests", one) for one in asking)
+        or any(_matches("context", one) for one in sentences if one not in asking)
+    ):
+        return text
+    first = sentences[0]
+    alone = asking[0] is first and _MARKED.search(first) and not _QUOTED.search(first)
+    return first if alone else ""
 
 
 def asks_itself(sentence: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from or_eval.dataset_builders.crawling.asking_rules import asks, asks_itself, sentences_of
+from or_eval.dataset_builders.crawling.asking_rules import asked_in, asks_itself, sentences_of
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
 from or_eval.dataset_builders.crawling.snapshot import Page
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile
@@ -89,8 +89,10 @@ def _texts(passage: str, said: SourcesFile) -> Iterator[tuple[str, str]]:
     text = tidy(passage)
     if _REPLACEMENT in text:
         yield text, BROKEN
-    elif (words := count_words(text)) <= said.longest:
-        yield text, SHORT if words < said.shortest else "" if asks(text) else NOT_ASKING
+    elif count_words(text) <= said.longest:
+        asked = asked_in(text)
+        short = count_words(asked or text) < said.shortest
+        yield asked or text, SHORT if short else "" if asked else NOT_ASKING
     else:
         asking = [one for one in sentences_of(text) if asks_itself(one)]
         fitting = [one for one in asking if said.shortest <= count_words(one) <= said.longest]
