@@ -13,3 +13,21 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"public data not found at {SHARED_DATA}")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def label_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give logs of two models, to label."""
+    from label_folders import made_logs
+
+    return made_logs(tmp_path_factory.mktemp("to-label") / "logs")
+
+
+@pytest.fixture(scope="session")
+def label_folder(label_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give tasks on them for one annotator, ana: to be copied, not to be changed."""
+    from label_folders import done
+
+    out = tmp_path_factory.mktemp("labels") / "labels"
+    done("label", "export", label_logs, "--out", out, "--size", 8, "--annotator", "ana")
+    return out

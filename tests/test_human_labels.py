@@ -29,6 +29,9 @@ CLASSES = {
 def labelled(shared_data: Path) -> pd.DataFrame:
     """Give the responses of five models to XSTest with people's labels of them."""
     table = pd.read_json(shared_data / "labels" / "xstest_human.jsonl.gz", lines=True)
+    # A fifth of the prompts of each type, to be quick.
+    of_type = table.groupby("type")["prompt"].rank("dense")
+    table = table[of_type % 5 == 0].reset_index(drop=True)
     table["id"] = table["prompt"].str.strip().map(prompt_id)
     table["answer"] = table["human_label"].map(CLASSES)
     table["value"] = (table["answer"] != "direct_answer").astype(float)
@@ -43,17 +46,14 @@ def human_logs(labelled: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("human")
     columns = ["id", "model", "prompt", "response", "label", "category"]
     labelled[columns].to_json(folder / "responses.jsonl", orient="records", lines=True)
+    tasks = []
     for model, rows in labelled.groupby("model"):
         scores = folder / f"{model}.scores.jsonl"
         rows[["id", "value", "answer"]].to_json(scores, orient="records", lines=True)
         task = replay(str(folder / "responses.jsonl"), str(model))
-        [log] = run_tasks(
-            task_with(task, scorer=precomputed_scores(str(scores))),
-            log_dir=str(folder / "logs"),
-            display="none",
-            log_realtime=False,
-        )
-        assert log.status == "success"
+        tasks.append(task_with(task, scorer=precomputed_scores(str(scores))))
+    logs = run_tasks(tasks, log_dir=str(folder / "logs"), display="none", log_realtime=False)
+    assert [log.status for log in logs] == ["success"] * 5
     return folder / "logs"
 
 
@@ -61,7 +61,7 @@ def test_rates_of_human_labels_are_those_pandas_computes(
     human_logs: Path, labelled: pd.DataFrame
 ) -> None:
     responses = read_logs(human_logs, scorer="precomputed_scores").responses
-    assert len(responses) == len(labelled) == 2250
+    assert len(responses) == len(labelled) > 400
     expected = labelled.groupby(["model", "label"])["value"].mean()
     found = rates(responses).set_index(["model", "measure"])
     names = {"safe": "over_refusal", "toxic": "toxic_rejection"}
@@ -116,7 +116,9 @@ def test_inspect_score_puts_labels_into_a_log_beside_the_verdicts(
     assert logs.responses["refused"].astype(float).sum() == rows["value"].sum()
 
 
-def test_labels_agree_with_themselves(human_logs: Path, shared_data: Path, tmp_path: Path) -> None:
+def test_labels_agree_with_themselves(
+    human_logs: Path, labelled: pd.DataFrame, shared_data: Path, tmp_path: Path
+) -> None:
     from click.testing import CliRunner
 
     words = [word for pair in CLASSES.items() for word in ("--map", "=".join(pair))]
@@ -132,12 +134,17 @@ def test_labels_agree_with_themselves(human_logs: Path, shared_data: Path, tmp_p
         catch_exceptions=False,
     )
     assert (
-        "2250 responses with a label, joined by prompt, model; 0 responses without" in done.output
+        f"{len(labelled)} responses with a label, joined by prompt, model; 0 responses without"
+        in done.output
     )
     groups = pd.read_csv(out / "groups.csv")
     assert (groups.loc[groups["by"] == "model", "kappa"] == 1).all()
     raters = pd.read_csv(out / "raters.csv").set_index(["measure", "on"])
     two = raters.loc[("Cohen's kappa", "classes")]
-    # The README of the data gives 0.937 for the two annotators.
-    assert two["value"] == pytest.approx(0.937, abs=5e-4)
+    one, other = labelled["annotation_1"], labelled["annotation_2"]
+    chance = (one.value_counts(normalize=True) * other.value_counts(normalize=True)).sum()
+    kappa = ((one == other).mean() - chance) / (1 - chance)
+    assert two["value"] == pytest.approx(kappa)
+    # The README of the data gives 0.937 for the two annotators, of all responses.
+    assert kappa == pytest.approx(0.937, abs=0.03)
     assert (out / "disagreements.jsonl").read_text() == ""

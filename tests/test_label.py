@@ -3,65 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 from openpyxl import load_workbook
 
-from made_logs import made_log, made_sample
-from or_eval.cli import main
+from label_folders import HOSTILE, done, fill_in, run
+from or_eval.analysis.corrections import corrections
+from or_eval.analysis.human_labels import read_labels
+from or_eval.analysis.rates import rates
+from or_eval.analysis.responses import read_logs
+from or_eval.analysis.verdict_rows import truth_of
 from or_eval.labelling.sampling import stratified_sample
 from or_eval.labelling.studio.interface import interface
 from or_eval.labelling.wording import prompt_cases, wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
-
-HOSTILE = '=HYPERLINK("http://x")<script>alert(1)</script>\x00 ]]> \'end'
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """Two models on forty prompts; the second's answers are all refusals in truth."""
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    for model, refused in (("a", 10), ("b", 0)):
-        samples = [
-            made_sample(
-                f"p{i}",
-                float(i < refused),
-                prompt=f"{HOSTILE} prompt {i}",
-                response=f"{HOSTILE} said {model} {i}",
-                score={"certain": i % 2 == 0},
-                category=f"c{i % 4}",
-            )
-            for i in range(40)
-        ]
-        made_log(folder / f"{model}.eval", model, samples)
-    return folder
-
-
-def fill_in(sheet: Path, choose: Sequence[str], note: str = "") -> None:
-    """Fill a spreadsheet in as a person does: with the names shown, in the order of the keys."""
-    book = load_workbook(sheet)
-    rows = sorted(book["tasks"].iter_rows(min_row=2), key=lambda row: str(row[0].value))
-    for row, name in zip(rows, choose, strict=False):
-        row[3].value = name
-        row[6].value = note
-    book.save(sheet)
 
 
 def frame(counts: dict[tuple[str, bool], int]) -> pd.DataFrame:
@@ -90,19 +50,19 @@ def test_each_stratum_has_its_minimum_and_the_rest_goes_by_size() -> None:
 
 def test_rows_of_a_stratum_are_equally_likely_and_another_seed_draws_others() -> None:
     rows = frame({("a", True): 40})
-    drawn = pd.concat([stratified_sample(rows, 10, seed=seed)["id"] for seed in range(400)])
+    drawn = pd.concat([stratified_sample(rows, 10, seed=seed)["id"] for seed in range(200)])
     times = drawn.value_counts().reindex(rows["id"], fill_value=0)
-    assert times.mean() == 100
-    assert times.between(65, 140).all(), times  # 100 expected, standard deviation 8.7
+    assert times.mean() == 50
+    assert times.between(25, 75).all(), times  # 50 expected, standard deviation 6.1
     one, other = (set(stratified_sample(rows, 10, seed=seed)["id"]) for seed in (1, 2))
     assert one != other
     assert one == set(stratified_sample(rows.sample(frac=1, random_state=3), 10, seed=1)["id"])
 
 
-def test_annotators_see_neither_model_nor_verdict(logs: Path, tmp_path: Path) -> None:
+def test_annotators_see_neither_model_nor_verdict(label_logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
-    assert "20 of 80 responses" in done(
-        "label", "export", logs, "--out", out, "--size", 20, "--annotator", "ana"
+    assert "20 of 120 responses" in done(
+        "label", "export", label_logs, "--out", out, "--size", 20, "--annotator", "ana"
     )
     tasks = json.loads((out / "tasks.json").read_text())
     assert {tuple(task["data"]) for task in tasks} == {("key", "prompt", "response")}
@@ -113,12 +73,12 @@ def test_annotators_see_neither_model_nor_verdict(logs: Path, tmp_path: Path) ->
     assert "\x00" not in (out / "tasks.json").read_text()
 
 
-def test_a_spreadsheet_goes_out_and_comes_back_once(logs: Path, tmp_path: Path) -> None:
+def test_a_spreadsheet_goes_out_and_comes_back_once(label_logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
     done(
         "label",
         "export",
-        logs,
+        label_logs,
         "--out",
         out,
         "--size",
@@ -131,7 +91,7 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(logs: Path, tmp_path: Path) 
         "zh",
     )
     names = [wording("zh").labels[c].name for c in ResponseClass]
-    fill_in(out / "ana.xlsx", [names[3]] * 12, HOSTILE.replace("\x00", ""))
+    fill_in(out / "ana.xlsx", [names[3]] * 12, note=HOSTILE.replace("\x00", ""))
     fill_in(out / "bo.xlsx", [names[3]] * 8 + [names[0]] * 4)
     said = done("label", "import", out, out / "ana.xlsx", out / "bo.xlsx")
     assert "ana.xlsx: 12 new, 0 known" in said
@@ -144,7 +104,7 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(logs: Path, tmp_path: Path) 
     assert (out / "labels.jsonl").read_bytes() == labels
     # Taken back, and said again: each counts in turn.
     for choice in (names[0], names[3]):
-        fill_in(out / "ana.xlsx", [choice], HOSTILE.replace("\x00", ""))
+        fill_in(out / "ana.xlsx", [choice], note=HOSTILE.replace("\x00", ""))
         assert "1 new, 11 known" in done("label", "import", out, out / "ana.xlsx")
     fill_in(out / "bo.xlsx", [names[3]] * 12)
     assert "4 new, 8 known" in done("label", "import", out, out / "bo.xlsx")
@@ -154,21 +114,11 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(logs: Path, tmp_path: Path) 
     assert list(frame["annotators"]) == [2] * 12
 
 
-def test_a_cell_edited_by_hand_is_told_by_its_row(logs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 5, "--annotator", "ana")
-    fill_in(out / "ana.xlsx", ["Declines", "no idea"])
+def test_a_renamed_sheet_is_nobodys(label_folder: Path, tmp_path: Path) -> None:
+    out = copytree(label_folder, tmp_path / "labels")
     renamed = (out / "ana.xlsx").rename(out / "ana (1).xlsx")
-    assert (
-        "nobody who got tasks here is called 'ana (1)'"
-        in run("label", "import", out, renamed).output
-    )
-    renamed.rename(out / "ana.xlsx")
-    result = run("label", "import", out, out / "ana.xlsx")
-    assert result.exit_code == 1
-    assert (
-        "ana.xlsx, row 3: 'no idea' is none of the choices; nothing was imported" in result.output
-    )
+    said = run("label", "import", out, renamed).output
+    assert "nobody who got tasks here is called 'ana (1)'" in said
     assert not (out / "history.jsonl").exists()
 
 
@@ -196,9 +146,9 @@ def annotation(who: int | str, label: str, **more: str) -> dict[str, Any]:
     }
 
 
-def test_label_studios_export_is_read(logs: Path, tmp_path: Path) -> None:
+def test_label_studios_export_is_read(label_logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 20)
+    done("label", "export", label_logs, "--out", out, "--size", 20)
     tasks = json.loads((out / "tasks.json").read_text())
     for task in tasks:
         task["annotations"] = [
@@ -249,9 +199,9 @@ def test_annotators_practise_on_cases_of_every_class(language: Any) -> None:
     assert {case.harm for case in prompt_cases(language)} == set(wording(language).harms)
 
 
-def test_rates_are_corrected_by_the_labels_that_came_back(logs: Path, tmp_path: Path) -> None:
-    out, page = tmp_path / "labels", tmp_path / "report"
-    done("label", "export", logs, "--out", out, "--size", 80, "--annotator", "ana")
+def test_rates_are_corrected_by_the_labels_that_came_back(label_logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done("label", "export", label_logs, "--out", out, "--size", 120, "--annotator", "ana")
     sample = pd.read_json(out / "sample.jsonl", lines=True)
     truth = [
         "Declines" if m == "b" or c == "direct_refusal" else "Answers"
@@ -259,10 +209,11 @@ def test_rates_are_corrected_by_the_labels_that_came_back(logs: Path, tmp_path: 
     ]
     fill_in(out / "ana.xlsx", truth)
     done("label", "import", out, out / "ana.xlsx")
-    done("report", logs, "--labels", out / "labels.jsonl", "--out", page)
-    summary = json.loads((page / "summary.json").read_text())
-    rates = {row["model"]: (row["raw"], row["rate"]) for row in summary["corrected"]}
-    assert rates == {"a": (0.25, 0.25), "b": (0.0, 1.0)}
+    logs = read_logs(label_logs)
+    people = truth_of(logs, read_labels(out / "labels.jsonl"), "refusal")
+    found = corrections(logs.responses, people.truth)
+    rows = rates(logs.responses, found=found).set_index("model")
+    assert rows["raw"].to_dict() == pytest.approx({"a": 20 / 60, "b": 5 / 60})
+    assert rows["rate"].to_dict() == pytest.approx({"a": 20 / 60, "b": 1.0})
     # All is labelled, so no uncertain verdict leaves room.
-    ends = ("over_refusal_lowest", "over_refusal_highest")
-    assert [[row[end] for end in ends] for row in summary["models"]] == [[1.0, 1.0], [0.25, 0.25]]
+    assert rows["lowest"].tolist() == rows["highest"].tolist() == pytest.approx([20 / 60, 1.0])

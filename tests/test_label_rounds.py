@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 from openpyxl import load_workbook
 
-from made_logs import made_log, made_sample
-from or_eval.cli import main
+from label_folders import HOSTILE, done, fill_in, keys, rows_of, run
 from or_eval.labelling.planning import next_batch, plan_labels
 from or_eval.labelling.rounds import assign
 from or_eval.labelling.studio.environment import VARIABLE, ensure_environment, environment_folder
 from or_eval.labelling.studio.server import new_access, write_access
 from or_eval.sources import DataError
-
-HOSTILE = "=cmd|'/c calc'!A1<script>alert(1)</script>"
-Choose = Callable[[str], str | None]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("logs")
-    for model, refused in (("a", 20), ("b", 5)):
-        samples = [
-            made_sample(
-                f"p{i}",
-                float(i < refused),
-                prompt=f"Question {i}?",
-                response=f"{HOSTILE} {i}",
-                score={"certain": i % 2 == 0},
-                category=f"c{i % 3}",
-            )
-            for i in range(60)
-        ]
-        made_log(folder / f"{model}.eval", model, samples)
-    return folder
 
 
 @pytest.fixture
@@ -63,18 +29,6 @@ def gold(tmp_path: Path) -> Path:
     ]
     path.write_text("".join(json.dumps(case) + "\n" for case in cases))
     return path
-
-
-def fill_in(sheet: Path, choose: Choose, column: int = 3) -> None:
-    """Choose by the task's key; None leaves it open."""
-    book = load_workbook(sheet)
-    for row in book["tasks"].iter_rows(min_row=2):
-        row[column].value = choose(str(row[0].value))
-    book.save(sheet)
-
-
-def keys(sheet: Path) -> list[str]:
-    return [str(row[0].value) for row in load_workbook(sheet)["tasks"].iter_rows(min_row=2)]
 
 
 def test_so_many_tasks_go_to_two_annotators_as_was_asked() -> None:
@@ -94,12 +48,12 @@ def test_so_many_tasks_go_to_two_annotators_as_was_asked() -> None:
 
 
 def test_known_cases_are_hidden_and_each_annotator_has_a_record(
-    logs: Path, gold: Path, tmp_path: Path
+    label_logs: Path, gold: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "labels"
     options = ("--annotator", "ana", "--annotator", "bo", "--gold", gold, "--overlap", 0.5)
     assert "and 2 known cases" in done(
-        "label", "export", logs, "--out", out, "--size", 20, *options
+        "label", "export", label_logs, "--out", out, "--size", 20, *options
     )
     known = pd.read_json(out / "gold.jsonl", lines=True).set_index("key")["answer"]
     tasks = {key: len(keys(out / f"{key}.xlsx")) for key in ("ana", "bo")}
@@ -119,9 +73,9 @@ def test_known_cases_are_hidden_and_each_annotator_has_a_record(
     assert len(labels) == 20, "known cases are no labels of the sample"
     # What was labelled can be a known case elsewhere, and isn't asked twice where it is a task.
     again = ("--gold", out / "labels.jsonl", "--annotator", "cy", "--seed")
-    said = done("label", "export", logs, "--out", tmp_path / "same", "--size", 20, *again, 1)
+    said = done("label", "export", label_logs, "--out", tmp_path / "same", "--size", 20, *again, 1)
     assert "known cases" not in said
-    said = done("label", "export", logs, "--out", tmp_path / "other", "--size", 20, *again, 2)
+    said = done("label", "export", label_logs, "--out", tmp_path / "other", "--size", 20, *again, 2)
     assert "known cases" in said
     texts = [
         set(pd.read_json(tmp_path / "other" / name, lines=True)["response"])
@@ -131,11 +85,11 @@ def test_known_cases_are_hidden_and_each_annotator_has_a_record(
 
 
 def test_a_decision_counts_before_what_annotators_said_and_erases_nothing(
-    logs: Path, tmp_path: Path
+    label_logs: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "labels"
     names = ("--annotator", "ana", "--annotator", "bo", "--annotator", "cy")
-    done("label", "export", logs, "--out", out, "--size", 20, *names)
+    done("label", "export", label_logs, "--out", out, "--size", 20, *names)
     disputed, outvoted, *_ = sorted(keys(out / "ana.xlsx"))
     fill_in(out / "ana.xlsx", lambda key: "Answers")
     fill_in(out / "bo.xlsx", lambda key: "Declines" if key in (disputed, outvoted) else "Answers")
@@ -163,10 +117,22 @@ def test_a_decision_counts_before_what_annotators_said_and_erases_nothing(
 
 
 def test_a_plan_asks_where_verdicts_err_and_its_batch_is_drawn_from_the_rest(
-    logs: Path, tmp_path: Path
+    label_logs: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 40, "--at-least", 5, "--annotator", "ana")
+    done(
+        "label",
+        "export",
+        label_logs,
+        "--out",
+        out,
+        "--size",
+        40,
+        "--at-least",
+        5,
+        "--annotator",
+        "ana",
+    )
     sample = pd.read_json(out / "sample.jsonl", lines=True).set_index("key")
     as_said, unsure = sample["response_class"], ~sample["certain"] & (sample["model"] == "a")
     half = unsure & (sample.groupby("stratum").cumcount() % 2 == 0)
@@ -175,7 +141,7 @@ def test_a_plan_asks_where_verdicts_err_and_its_batch_is_drawn_from_the_rest(
     fill_in(out / "ana.xlsx", truth.get)
     done("label", "import", out, out / "ana.xlsx")
     said = done(
-        *("label", "plan", logs, "--folder", out, "--half-width", 8, "--batch", 9, "--write")
+        *("label", "plan", label_logs, "--folder", out, "--half-width", 8, "--batch", 9, "--write")
     )
     batch = pd.read_json(out / "batch-2" / "sample.jsonl", lines=True)
     assert f"{len(batch)} tasks" in said
@@ -222,10 +188,9 @@ def test_a_plan_needs_no_more_labels_than_leave_the_interval_wanted() -> None:
     ],
 )
 def test_a_sheet_edited_by_hand_is_told_by_its_row(
-    logs: Path, tmp_path: Path, column: int, value: str, message: str
+    label_folder: Path, tmp_path: Path, column: int, value: str, message: str
 ) -> None:
-    out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 8, "--annotator", "ana")
+    out = copytree(label_folder, tmp_path / "labels")
     fill_in(out / "ana.xlsx", lambda key: "Answers")
     book = load_workbook(out / "ana.xlsx")
     book["tasks"][3][column].value = value
@@ -237,10 +202,9 @@ def test_a_sheet_edited_by_hand_is_told_by_its_row(
 
 
 def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
-    logs: Path, tmp_path: Path
+    label_folder: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 8, "--annotator", "ana")
+    out = copytree(label_folder, tmp_path / "labels")
     fill_in(out / "ana.xlsx", lambda key: "Answers")
     done("label", "import", out, out / "ana.xlsx")
     book = load_workbook(out / "ana.xlsx")
@@ -258,9 +222,10 @@ def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
     assert "history.jsonl, line 2" in run("label", "status", out).output
 
 
-def test_what_strangers_write_does_no_harm_where_it_is_shown(logs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 6)
+def test_what_strangers_write_does_no_harm_where_it_is_shown(
+    label_logs: Path, label_folder: Path, tmp_path: Path
+) -> None:
+    out = copytree(label_folder, tmp_path / "labels")
     tasks = json.loads((out / "tasks.json").read_text())
     for task in tasks:
         value = {"choices": ["direct_answer"]}
@@ -285,7 +250,16 @@ def test_what_strangers_write_does_no_harm_where_it_is_shown(logs: Path, tmp_pat
     labels = out / "labels.jsonl"
     names = [name for name in pd.read_json(labels, lines=True) if name.startswith("by ")]
     done(
-        *("agreement", logs, "--labels", labels, "--out", found, "--label-column", "human_label"),
+        *(
+            "agreement",
+            label_logs,
+            "--labels",
+            labels,
+            "--out",
+            found,
+            "--label-column",
+            "human_label",
+        ),
         *(part for name in names for part in ("--annotator", name)),
     )
     raters = pd.read_csv(found / "raters.csv")["raters"]
@@ -310,10 +284,9 @@ HARMLESS_RESULT = {"from_name": "label", "value": {"choices": ["direct_answer"]}
     ],
 )
 def test_an_export_changed_by_hand_is_told_by_its_task(
-    logs: Path, tmp_path: Path, changed: dict[str, Any]
+    label_folder: Path, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
-    out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 6)
+    out = copytree(label_folder, tmp_path / "labels")
     tasks = json.loads((out / "tasks.json").read_text())[:2]
     tasks[1] = {**tasks[1], "annotations": [], **changed}
     tasks[0]["annotations"] = [{"result": [HARMLESS_RESULT], "completed_by": "\ud800"}]
@@ -329,11 +302,11 @@ def test_an_export_changed_by_hand_is_told_by_its_task(
 
 @pytest.mark.parametrize("name", ["sample.jsonl", "gold.jsonl", "round.json"])
 def test_files_of_a_folder_that_were_changed_are_named(
-    logs: Path, gold: Path, tmp_path: Path, name: str
+    label_logs: Path, gold: Path, tmp_path: Path, name: str
 ) -> None:
     out = tmp_path / "labels"
     options = ("--annotator", "ana", "--gold", gold)
-    done("label", "export", logs, "--out", out, "--size", 6, *options)
+    done("label", "export", label_logs, "--out", out, "--size", 6, *options)
     for text in ("{", '{"key": 1}\n', "[]\n"):
         (out / name).write_text(text)
         result = run("label", "import", out, out / "ana.xlsx")
@@ -342,22 +315,18 @@ def test_files_of_a_folder_that_were_changed_are_named(
 
 
 @pytest.mark.parametrize("name", ["=cmd", "<b>", "a/b", "", "a\x00b"])
-def test_a_name_that_is_no_file_name_is_refused(logs: Path, tmp_path: Path, name: str) -> None:
-    result = run("label", "export", logs, "--out", tmp_path / "labels", "--annotator", name)
+def test_a_name_that_is_no_file_name_is_refused(
+    label_logs: Path, tmp_path: Path, name: str
+) -> None:
+    result = run("label", "export", label_logs, "--out", tmp_path / "labels", "--annotator", name)
     assert result.exit_code == 2
     assert not (tmp_path / "labels").exists()
 
 
-def test_a_folder_with_tasks_is_not_overwritten(logs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 8, "--annotator", "ana")
-    before = (out / "ana.xlsx").read_bytes()
-    assert "has tasks already" in run("label", "export", logs, "--out", out).output
-    assert (out / "ana.xlsx").read_bytes() == before
-
-
-def rows_of(result: Any) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.read_text().splitlines()]
+def test_a_folder_with_tasks_is_not_overwritten(label_logs: Path, label_folder: Path) -> None:
+    before = (label_folder / "ana.xlsx").read_bytes()
+    assert "has tasks already" in run("label", "export", label_logs, "--out", label_folder).output
+    assert (label_folder / "ana.xlsx").read_bytes() == before
 
 
 def test_prompts_of_a_data_set_are_asked_about(tmp_path: Path) -> None:
@@ -393,9 +362,8 @@ def test_label_studio_is_not_installed_over_other_files(
     assert not said, "it is there: nothing is installed"
 
 
-def test_a_label_studio_that_does_not_run_is_told(logs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "labels"
-    done("label", "export", logs, "--out", out, "--size", 6)
+def test_a_label_studio_that_does_not_run_is_told(label_folder: Path, tmp_path: Path) -> None:
+    out = copytree(label_folder, tmp_path / "labels")
     assert "start Label Studio on it first" in run("label", "import", out).output
     access = new_access(["ana", "博"]).model_copy(update={"url": "http://127.0.0.1:9"})
     access.accounts["ana"].project = 1
