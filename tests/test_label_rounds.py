@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -185,10 +186,12 @@ def test_a_plan_needs_no_more_labels_than_leave_the_interval_wanted() -> None:
         (1, "another text", "row 3: the request is not the one that was asked about"),
         (0, "0123456789abcdef", "row 3: '0123456789abcdef' is no task of this folder"),
         (3, "maybe", "row 3: 'maybe' is none of the choices"),
+        (3, "=1+1", "row 3: '=1+1' is none of the choices"),
+        (3, date(2026, 1, 5), "row 3: '2026-01-05 00:00:00' is none of the choices"),
     ],
 )
 def test_a_sheet_edited_by_hand_is_told_by_its_row(
-    label_folder: Path, tmp_path: Path, column: int, value: str, message: str
+    label_folder: Path, tmp_path: Path, column: int, value: str | date, message: str
 ) -> None:
     out = copytree(label_folder, tmp_path / "labels")
     fill_in(out / "ana.xlsx", lambda key: "Answers")
@@ -314,12 +317,24 @@ def test_files_of_a_folder_that_were_changed_are_named(
         assert name in result.output
 
 
-@pytest.mark.parametrize("name", ["=cmd", "<b>", "a/b", "", "a\x00b"])
+def test_a_sheet_saved_as_something_else_is_told(label_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "ana.csv").write_text("key;prompt;response;label\n", "utf-8")
+    (tmp_path / "ana.xlsx").write_bytes(b"\xd0\xcf\x11\xe0")
+    said = run("label", "import", label_folder, tmp_path / "ana.csv").output
+    assert "save a sheet as .xlsx, under the name it had" in said
+    said = run("label", "import", label_folder, tmp_path / "ana.xlsx").output
+    assert "is no spreadsheet of or-eval label export" in said
+
+
+@pytest.mark.parametrize(
+    "name", ["=cmd", "<b>", "a/b", "", "a\x00b", "-rf", "x" * 300, "\u202eana"]
+)
 def test_a_name_that_is_no_file_name_is_refused(
     label_logs: Path, tmp_path: Path, name: str
 ) -> None:
     result = run("label", "export", label_logs, "--out", tmp_path / "labels", "--annotator", name)
     assert result.exit_code == 2
+    assert not {"\x00", "\u202e"} & set(result.output)
     assert not (tmp_path / "labels").exists()
 
 

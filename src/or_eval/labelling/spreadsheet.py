@@ -94,7 +94,7 @@ def read_spreadsheet(
             is not the one that was written.
     """
     try:
-        sheet = load_workbook(path, read_only=True, data_only=True)["tasks"]
+        sheet = load_workbook(path, read_only=True)["tasks"]
     except Exception as error:  # openpyxl raises whatever its parts raise
         raise DataError(f"{path}: is no spreadsheet of or-eval label export ({error})") from None
     columns = _COLUMNS[asks]

@@ -65,6 +65,11 @@ def _annotations(path: Path, folder: Path) -> Iterable[Annotation]:
                 f"tasks here is called {path.stem!r}; there are: {', '.join(given.annotators)}"
             )
         return read_spreadsheet(path, path.stem, tasks, given.asks)
+    if path.suffix != ".json":
+        raise click.ClickException(
+            f"{path.name}: is neither a filled-in spreadsheet nor a JSON export of Label Studio; "
+            "save a sheet as .xlsx, under the name it had"
+        )
     from or_eval.labelling.studio.interface import read_export
     from or_eval.labelling.studio.server import names_by_account, read_access
 

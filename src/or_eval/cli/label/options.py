@@ -7,7 +7,10 @@ from pathlib import Path
 
 import click
 
+from or_eval.sources.errors import shown
+
 FOLDER = click.Path(path_type=Path, file_okay=False)
+_LONGEST_NAME = 60
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 
@@ -26,7 +29,9 @@ def check_names(annotators: tuple[str, ...]) -> None:
     folded = [name.casefold() for name in annotators]
     for name in annotators:
         letters = name.replace("-", "").replace("_", "")
-        if not letters.isalnum() or folded.count(name.casefold()) > 1:
+        fits = letters.isalnum() and name[0].isalnum() and len(name) <= _LONGEST_NAME
+        if not fits or folded.count(name.casefold()) > 1:
             raise click.UsageError(
-                f"--annotator {name}: give each a name of its own, of letters, digits, - and _"
+                f"--annotator {shown(name)}: give each a name of its own, of letters, digits, - "
+                f"and _, {_LONGEST_NAME} at most, with a letter or digit first"
             )
