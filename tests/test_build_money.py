@@ -111,6 +111,12 @@ def test_prices_of_many_models_are_known_without_a_network(model: str, known: bo
     assert price_of(model, {model: PRICE}) == PRICE
 
 
+def test_asking_for_a_price_loads_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspect_ai.model._model.get_model", lambda *_, **__: pytest.fail("loaded"))
+    assert price_of("hf/nobody/has-listed-this", {}).output == 0
+    assert price_of("nobody/has-listed-this", {}) is None
+
+
 def test_every_model_is_called_once_before_anything_else(builder: Builder) -> None:
     check_answering(builder.build())
     assert [request.question for request in builder.server.requests] == ["Reply with the word yes."]

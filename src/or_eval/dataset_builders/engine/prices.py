@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost, get_model_info
+from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
 from pydantic import ValidationError
 
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.inspect_private import _get_model_info_direct
 
 Prices = Mapping[str, ModelCost]
 """Dollars per million tokens that the user gives, by the name of a model."""
@@ -45,7 +46,7 @@ def price_of(model: str, given: Prices) -> ModelCost | None:
     """Give the price of a model; None where nobody knows it."""
     if model in given:
         return given[model]
-    info = get_model_info(model) if model else None
+    info = _get_model_info_direct(model) if model else None
     return (info.cost if info is not None else None) or _listed(model)
 
 
