@@ -1,6 +1,7 @@
 """Logs become frames: nothing cut, nothing dropped, nothing chosen in silence."""
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pandas as pd
 import pytest
@@ -184,6 +185,17 @@ def test_paths_without_logs_and_broken_logs_are_told(tmp_path: Path) -> None:
     broken.write_bytes(b"PK but no zip")
     with pytest.raises(LogError, match=r"broken\.eval: can't be read as an Inspect log"):
         read_heads(broken)
+
+
+def test_a_sample_that_is_listed_and_not_held_is_told(tmp_path: Path) -> None:
+    whole = made_log(tmp_path / "whole.eval", "m", [made_sample("x", 1.0), made_sample("y", 1.0)])
+    with ZipFile(whole) as held, ZipFile(tmp_path / "part.eval", "w") as part:
+        for name in held.namelist():
+            if name != "samples/y_epoch_1.json":
+                part.writestr(name, held.read(name))
+    responses = read_logs(tmp_path / "part.eval").responses
+    with pytest.raises(LogError, match=r"part\.eval: lists sample y, epoch 1, and doesn't hold it"):
+        read_details(responses)
 
 
 def test_conflicts_are_all_listed_and_settled_as_chosen(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from inspect_ai.model import ChatMessage, ModelOutput
 from inspect_ai.scorer import Score
 from pydantic import BaseModel
 
+from or_eval.analysis.logs import LogError
 from or_eval.inspect_private import file as open_file
 
 if TYPE_CHECKING:
@@ -106,14 +107,24 @@ def _start(text: str, place: int) -> int:
 
 
 def read_samples(log: str, keys: Sequence[tuple[str, int]]) -> Iterator[Sample]:
-    """Read samples of one log by (sample id, epoch), one after the other."""
+    """Read samples of one log by (sample id, epoch), one after the other.
+
+    Raises:
+        LogError: The log lacks a sample that its summaries tell of.
+    """
     if not log.endswith(".eval"):
         for sample in read_eval_log_samples_by_id(log, keys, exclude_fields=_UNUSED):
             yield Sample.model_validate(sample, from_attributes=True)
         return
     with open_file(log, "rb") as raw, ZipFile(raw) as archive:
         for sample_id, epoch in keys:
-            stored = archive.read(f"samples/{sample_id}_epoch_{epoch}.json")
+            try:
+                stored = archive.read(f"samples/{sample_id}_epoch_{epoch}.json")
+            except KeyError:
+                raise LogError(
+                    f"{log}: lists sample {sample_id}, epoch {epoch}, and doesn't hold it; "
+                    "its run may have been cut off: name other logs, or run it again"
+                ) from None
             yield Sample.model_validate_json(stored)
 
 
