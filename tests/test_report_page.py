@@ -78,6 +78,13 @@ def test_page_holds_at_every_width(
         table = page.locator("#headline .scroll")
         assert table.evaluate("place => place.scrollWidth <= place.clientWidth")
         assert table.locator("tbody tr").count() == 5
+        # all three answers stand there too, in short where columns have no room
+        answers = page.locator(".short div" if width < 1344 else ".first h2").all()
+        assert len(answers) == 3
+        for answer in answers:
+            box = answer.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= 800
         for box in page.locator(".scroll").all():
             assert box.evaluate("it => it.getBoundingClientRect().right <= innerWidth")
 
@@ -210,7 +217,9 @@ def test_queue_is_read_as_labels(chromium: Browser, hostile_report: Path, tmp_pa
         assert heard == []
 
 
-def test_everything_is_reached_by_tab_and_seen(chromium: Browser, report: Path) -> None:
+def test_everything_is_reached_by_tab_seen_and_used(
+    chromium: Browser, report: Path, tmp_path: Path
+) -> None:
     with opened(chromium, report) as (page, _):
         page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
         reached, outlined = [], []
@@ -226,6 +235,10 @@ def test_everything_is_reached_by_tab_and_seen(chromium: Browser, report: Path) 
             )
             reached.append(where)
             outlined.append(width)
+            if where == "filter-concern":
+                page.keyboard.press("Home")  # all
+            if where == "filter-model":
+                page.keyboard.press("End")
             if where == "queue-jsonl":
                 break
         assert reached[0] == "Skip to the report"
@@ -239,6 +252,12 @@ def test_everything_is_reached_by_tab_and_seen(chromium: Browser, report: Path) 
         ):
             assert wanted in reached
         assert min(outlined) > 0
+        assert "model4" in page.url
+        with page.expect_download() as waiting:
+            page.keyboard.press("Enter")
+        waiting.value.save_as(tmp_path / "queue.jsonl")
+        rows = read_table(tmp_path / "queue.jsonl").rows
+        assert {row.cells["model"] for row in rows} == {"maker/model4"}
 
 
 def test_hostile_data_neither_runs_nor_breaks_the_page(

@@ -19,8 +19,10 @@
       text: { color: ink },
     };
   };
+  // On a narrow page names get half of the room, in smaller letters, so that they still tell.
+  const NAMES = 0.5;
   const narrowed = (room) => ({
-    axis: { labelLimit: room * 0.36 },
+    axis: { labelLimit: room * NAMES, labelFontSize: 9 },
     legend: {
       orient: "bottom",
       direction: "vertical",
@@ -48,7 +50,8 @@
     const room = whole < NARROW ? whole : whole - beside;
     const columns = Math.max(1, Math.min(panels, Math.floor(room / least)));
     if (margin === null) return { ...spec, columns };
-    const across = Math.max(least, Math.min(room / columns, MOST * least)) - margin;
+    const beyond = whole < NARROW ? Math.min(margin, room * NAMES + MENU) : margin;
+    const across = Math.max(least, Math.min(room / columns, MOST * least)) - beyond;
     const sized = (panel) => ({ ...panel, width: across, height: square ? across : panel.height });
     return spec.concat
       ? { ...spec, columns, concat: spec.concat.map(sized) }
