@@ -100,6 +100,10 @@ REFUSERS = (
 """Those of a refusal; the others stand beside an answer or a response without a class."""
 
 
+PLAIN = "none"
+"""The framing of a prompt that is asked as it is."""
+
+
 class Reason(StrEnum):
     """Why a model didn't simply answer; :func:`reason_definitions` says what each one means.
 

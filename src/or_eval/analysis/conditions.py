@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from or_eval.analysis.logs import LogHead, share_samples
+from or_eval.analysis.logs import FRAMING, LogHead, share_samples
+from or_eval.schema import PLAIN
 
 SYSTEM_PROMPT = "system_prompt"
 NOT_SET = "not set"
@@ -67,14 +68,17 @@ def name_conditions(heads: Sequence[LogHead]) -> list[LogHead]:
 
     A model is named after what its logs differ in: what :func:`settings_of` gives, and other
     options of tasks where its logs on the same samples differ in them. A model that was run under
-    one condition keeps its plain name.
+    one condition keeps its plain name. Where a log has its prompts in several framings, other logs
+    of its model are of prompts as they are.
     """
     named: dict[str, LogHead] = {}
     for model in dict.fromkeys(head.bare_model for head in heads):
         of_model = [head for head in heads if head.bare_model == model]
         factors = _factors(of_model)
         for head, (_, row) in zip(of_model, factors.iterrows(), strict=True):
-            named[head.location] = head._replace(factors=dict(row))
+            head = head._replace(factors=dict(row))
+            unframed = not head.framings and any(other.framings for other in of_model)
+            named[head.location] = head.under(PLAIN) if unframed else head
     return [named[head.location] for head in heads]
 
 
@@ -105,7 +109,9 @@ def _task_args(head: LogHead) -> dict[str, str]:
     return {
         name: str(value)
         for name, value in given
-        if value is not None and name not in _OF_DATA_OR_SCORING
+        if value is not None
+        and name not in _OF_DATA_OR_SCORING
+        and not (name == FRAMING and head.framings)
     }
 
 
@@ -136,7 +142,11 @@ def conditions(heads: Iterable[LogHead]) -> pd.DataFrame:
         model's plain name) and a column per factor (``system_prompt``, ``temperature``, ...),
         ``not set`` where a log doesn't say it.
     """
-    rows = {head.model: {"base": head.bare_model, **head.factors} for head in heads}
+    rows = {
+        one.model: {"base": one.bare_model, **one.factors}
+        for head in heads
+        for one in head.conditions
+    }
     frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object).rename_axis("model")
     return frame.fillna(NOT_SET)
 

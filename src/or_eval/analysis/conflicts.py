@@ -100,7 +100,7 @@ def _same_samples(heads: Sequence[LogHead]) -> list[str]:
 
 
 def _overlap(one: LogHead, other: LogHead) -> bool:
-    return one.model == other.model and share_samples(one, other)
+    return not one.models.isdisjoint(other.models) and share_samples(one, other)
 
 
 def _latest(heads: Sequence[LogHead], scorer: str) -> list[LogHead]:

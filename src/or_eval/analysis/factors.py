@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from or_eval.analysis.comparisons import families_by_id
 from or_eval.analysis.conditions import conditions
+from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.analysis.responses import Logs
 from or_eval.intervals import LEVEL
+from or_eval.schema import PLAIN
 
 ALL_MODELS = "all models"
 
@@ -23,7 +25,8 @@ ALL_MODELS = "all models"
 def marginal_effects(logs: Logs, *, level: float = LEVEL) -> pd.DataFrame:
     """Compare the levels of each factor that a model's runs differ in.
 
-    Runs are compared that differ in this factor alone: for each prompt, the refused shares of the
+    A framing is compared with the prompt as it is, of other factors every two levels. Runs are
+    compared that differ in this factor alone: for each prompt, the refused shares of the
     two levels are averaged over the settings of the other factors that both were run with. So a
     factor's effect isn't that of another which happened to go with it.
 
@@ -73,7 +76,7 @@ def _pairs(known: pd.DataFrame, means: pd.DataFrame) -> list[tuple[dict[str, Any
     found = []
     for model, runs in groups:
         for factor in factors:
-            for a, b in combinations(sorted(runs[factor].unique()), 2):
+            for a, b in _levels(factor, runs[factor]):
                 cells = _matched(runs, factor, a, b)
                 if cells and (
                     model != ALL_MODELS or len({runs.at[c[0], "base"] for c in cells}) > 1
@@ -85,6 +88,13 @@ def _pairs(known: pd.DataFrame, means: pd.DataFrame) -> list[tuple[dict[str, Any
                     )
                     found.append((row, one, other))
     return found
+
+
+def _levels(factor: str, said: pd.Series[str]) -> list[tuple[str, str]]:
+    levels = sorted(said.unique())
+    if factor == FRAMING and PLAIN in levels:
+        return [(level, PLAIN) for level in levels if level != PLAIN]
+    return list(combinations(levels, 2))
 
 
 def _matched(runs: pd.DataFrame, factor: str, a: str, b: str) -> Sequence[tuple[str, str]]:

@@ -13,6 +13,9 @@ from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs, read_eval_log
 from or_eval.models.replay import PROVIDER, REPLAY_TASK
 from or_eval.sources.errors import DataError
 
+FRAMING = "framing"
+"""What a log's samples differ in where each prompt was set into several contexts."""
+
 _REPLAYED = f"{PROVIDER}/"
 _DIGITS = 12
 
@@ -57,6 +60,26 @@ class LogHead(NamedTuple):
     def condition(self) -> str:
         """Its factors in words, as ``system_prompt=safe``."""
         return ", ".join(map("=".join, self.factors.items()))
+
+    @property
+    def framings(self) -> list[str]:
+        """The contexts that each of its prompts was set into; empty where it was in none."""
+        said = (self.header.eval.metadata or {}).get("framings")
+        return list(said) if isinstance(said, dict) else []
+
+    def under(self, framing: str) -> LogHead:
+        """Give the log's head as that of one framing: each is a condition of the model."""
+        return self._replace(factors={**self.factors, FRAMING: framing})
+
+    @property
+    def conditions(self) -> list[LogHead]:
+        """The conditions in it: one, or one for each framing."""
+        return [self.under(framing) for framing in self.framings] or [self]
+
+    @property
+    def models(self) -> set[str]:
+        """Names of the model under these."""
+        return {head.model for head in self.conditions}
 
     @property
     def stored(self) -> bool:

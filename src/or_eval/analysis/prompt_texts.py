@@ -89,9 +89,9 @@ def settle_texts(
         shown.append(f"... and {len(conflicts) - _LISTED} more samples with two texts")
     if on_conflict == "error":
         raise conflict_error(shown)
-    rows = responses[responses["id"].isin(list(texts.others))]
+    rows = responses[responses["sample_id"].isin(list(texts.others))]
     own = pd.Series(
-        [texts.text_in(log, key) for log, key in zip(rows["log"], rows["id"], strict=True)],
+        [texts.text_in(log, key) for log, key in zip(rows["log"], rows["sample_id"], strict=True)],
         index=rows.index,
         dtype=object,
     )
@@ -101,8 +101,8 @@ def settle_texts(
             texts.texts[new] = text
         responses.loc[rows.index, "id"] = renamed
         return responses, [*shown, "each text is used under an id of its own (all)"]
-    newest: dict[str, str] = dict(zip(rows["id"], own, strict=True))
-    stale = rows.index[own.ne(rows["id"].map(newest))]
+    newest: dict[str, str] = dict(zip(rows["sample_id"], own, strict=True))
+    stale = rows.index[own.ne(rows["sample_id"].map(newest))]
     texts.texts.update(newest)
     return (
         responses.drop(index=stale).reset_index(drop=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from or_eval.analysis.families import response_families
+from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.responses import RECORD, VERDICT, Logs
 from or_eval.analysis.samples import read_samples
@@ -12,7 +13,7 @@ from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
 
 COLUMNS = (
     *("model", "base_model", "condition", "benchmark", "task", "log"),
-    *("id", "sample_id", "epoch", "prompt", "response"),
+    *("id", "sample_id", "framing", "epoch", "prompt", "response"),
     *RECORD,
     "family",
     SENSITIVE_PART,
@@ -42,7 +43,11 @@ def write_responses(logs: Logs, path: Path) -> None:
         keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
         frame = rows.assign(
             base_model=head.bare_model,
-            condition=head.condition,
+            condition=rows["framing"].map(
+                {one.factors.get(FRAMING): one.condition for one in head.conditions}
+            )
+            if head.framings
+            else head.condition,
             log=Path(str(location)).name,
             prompt=rows["id"].map(logs.prompts["prompt"]),
             response=[sample.output.completion for sample in read_samples(str(location), keys)],

@@ -17,7 +17,7 @@ from or_eval.analysis.progress import tracked
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_samples, read_summaries
 from or_eval.analysis.selection import selection_notes
-from or_eval.schema import Label, ResponseClass
+from or_eval.schema import PLAIN, Label, ResponseClass
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
@@ -41,12 +41,13 @@ class Logs(NamedTuple):
             replayed logs some of it is about the response), None, or
             :data:`or_eval.analysis.samples.CUT_VALUE` where it is too long for a summary.
         responses: One row per model, sample and epoch: ``id`` (of the prompt), ``sample_id``
-            (in the log), ``epoch``, ``model`` (where it was run under several conditions, with
-            its own, as in ``m (system_prompt=safe)``), ``task``, ``benchmark``, ``log``; ``label``
-            to ``pair_id`` of the prompt record; ``refused`` (True, False, or missing where there
-            is no verdict),
-            ``response_class``, ``unscored_because`` (why there is no verdict), ``decided_by``,
-            ``certain``, ``provenance`` (who refused), ``reason`` (on what ground),
+            (in the log), ``framing`` (the context that the prompt was set into: ``none`` for the
+            prompt as it is, missing where the log has no framings), ``epoch``, ``model`` (where it
+            was run under several conditions, with its own, as in ``m (system_prompt=safe)``),
+            ``task``, ``benchmark``, ``log``; ``label`` to ``pair_id`` of the prompt record;
+            ``refused`` (True, False, or missing where there is no verdict), ``response_class``,
+            ``unscored_because`` (why there is no verdict), ``decided_by``, ``certain``,
+            ``provenance`` (who refused), ``reason`` (on what ground),
             ``response_language``, ``audited``, ``judge_class`` (the judge's class of an audited or
             judged response), ``chance`` (how likely an audited one was to be audited) and
             ``error``.
@@ -99,7 +100,9 @@ def read_logs(
             key, said = str(summary.id), summary.metadata.get("meta")
             if isinstance(said, dict) or said == CUT_VALUE:
                 meta[key] = agreed_meta(meta[key], said) if key in meta else said
-            rows[key, summary.epoch] = _row(head, summary, scorer)  # of two, the later one
+            row = _row(head, summary, scorer)
+            if models is None or {row["model"], head.bare_model} & set(models):
+                rows[key, summary.epoch] = row  # of two, the later one
         texts.complete(head.location)
         frame = _frame(list(rows.values()))
         frames.append(_with_audits(frame, head.location, scorer) if audits else frame)
@@ -121,24 +124,37 @@ def by_benchmark(logs: Logs) -> dict[str, Logs]:
     return parts
 
 
+def as_they_are(logs: Logs) -> Logs:
+    """Leave out responses to prompts that were set into contexts, unless all of them were."""
+    framing = logs.responses["framing"]
+    plain = logs.responses[framing.isna() | (framing == PLAIN)]
+    return logs if plain.empty else logs._replace(responses=plain)
+
+
 def _of_models(heads: list[LogHead], models: Sequence[str] | None) -> list[LogHead]:
     if models is None:
         return heads
-    known = {name for head in heads for name in (head.model, head.bare_model)}
+    known = {name for head in heads for name in (*head.models, head.bare_model)}
     if unknown := [model for model in models if model not in known]:
         raise LogError(
             f"No log of {', '.join(unknown)}; there are logs of: {', '.join(sorted(known))}"
         )
-    return [head for head in heads if head.model in models or head.bare_model in models]
+    return [head for head in heads if {*head.models, head.bare_model} & set(models)]
 
 
 def _row(head: LogHead, summary: Summary, scorer: str) -> dict[str, Any]:
     data = summary.metadata
     score = (summary.scores or {}).get(scorer)
     error = _error(summary, score)
+    framing = data.get("framing") if head.framings else None
+    prompt = str(summary.id)
+    if framing is not None:
+        head = head.under(str(framing))
+        prompt = prompt.removesuffix(f"@{framing}")
     row = {
-        "id": str(summary.id),
+        "id": prompt,
         "sample_id": str(summary.id),
+        "framing": framing,
         "epoch": summary.epoch,
         "model": head.model,
         "task": head.task,
@@ -148,6 +164,8 @@ def _row(head: LogHead, summary: Summary, scorer: str) -> dict[str, Any]:
         **dict.fromkeys((*VERDICT, "chance")),
         "error": error,
     }
+    if row["seed_id"] == prompt:  # a prompt in a context is of the prompt's family
+        row["seed_id"] = None
     told = [said for said in (row["label"], summary.target) if said in _LABELS]
     row["label"] = told[0] if told else Label.UNLABELLED
     if score is not None:
@@ -215,7 +233,7 @@ def _share(said: object) -> float | None:
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    origin = ("id", "sample_id", "epoch", "model", "task", "benchmark", "log")
+    origin = ("id", "sample_id", "framing", "epoch", "model", "task", "benchmark", "log")
     columns = (*origin, *RECORD, *VERDICT, "chance", "error")
     frame = pd.DataFrame(rows, columns=list(columns))
     texts = [column for column in columns if column not in (*_FLAGS, "epoch", "chance")]
@@ -253,11 +271,21 @@ def _check_scores(responses: pd.DataFrame, scores: dict[str, set[str]], scorer: 
 def _prompts(
     responses: pd.DataFrame, texts: PromptTexts, meta: dict[str, Any]
 ) -> tuple[pd.DataFrame, list[str]]:
-    records = responses[["id", "sample_id", *RECORD]].drop_duplicates()
+    records = responses[["id", "sample_id", *RECORD]].drop_duplicates(["id", *RECORD])
     prompts = records.drop_duplicates("id", keep="last").set_index("id")
-    prompts.insert(0, "prompt", pd.Series(texts.texts, dtype="str").reindex(prompts.index))
+    sample_ids = prompts.pop("sample_id")
+    # Where a prompt was never asked as it is, its text is what was asked.
+    prompts.insert(
+        0,
+        "prompt",
+        pd.Series(
+            [texts.texts.get(str(key), texts.texts[one]) for key, one in sample_ids.items()],
+            index=prompts.index,
+            dtype="str",
+        ),
+    )
     prompts["meta"] = pd.Series(
-        [meta.get(key) for key in prompts.pop("sample_id")], index=prompts.index, dtype=object
+        [meta.get(key) for key in sample_ids], index=prompts.index, dtype=object
     )
     differing = records["id"][records["id"].duplicated()].unique()
     if not len(differing):

@@ -12,6 +12,7 @@ from or_eval.scorers.metrics import (
     over_refusal_rate,
     refusal_rate,
     refusal_rate_by_category,
+    refusal_rate_by_framing,
     refusal_rate_by_language,
     toxic_rejection_rate,
 )
@@ -25,6 +26,7 @@ from or_eval.scorers.metrics import (
         toxic_rejection_rate(),
         refusal_rate_by_category(),
         refusal_rate_by_language(),
+        refusal_rate_by_framing(),
     ],
 )
 def keywords(detector: str) -> Scorer:

@@ -24,8 +24,9 @@ def outcome() -> Scorer:
         A scorer that stands after ``refusal()`` in a task. Its value holds ``result`` (as
         :class:`or_eval.schema.Outcome`; ``refused``, ``answered`` or ``unscored`` where prompt or
         response has no label or class), ``decided_by``, ``certain``, ``provenance`` (who refused),
-        ``reason`` (on what ground), ``scorer`` (the name of the score that all this is of) and
-        ``category``. A sample without a verdict gets no score.
+        ``reason`` (on what ground), ``scorer`` (the name of the score that all this is of),
+        ``category``, and ``framing`` where prompts are set into contexts. A sample
+        without a verdict gets no score.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
@@ -33,7 +34,7 @@ def outcome() -> Scorer:
         if latest is None:
             return None
         name, verdict = latest
-        metadata = verdict.metadata or {}
+        metadata, framing = verdict.metadata or {}, state.metadata.get("framing")
         return Score(
             value={
                 "result": outcome_of(state.metadata.get("label"), verdict),
@@ -46,6 +47,7 @@ def outcome() -> Scorer:
                 "reason": metadata.get("reason") or "",
                 "scorer": name,
                 "category": str(state.metadata.get("category") or ""),
+                **({} if framing is None else {"framing": str(framing)}),
             }
         )
 

@@ -32,6 +32,7 @@ from or_eval.scorers.metrics import (
     over_refusal_rate,
     refusal_rate,
     refusal_rate_by_category,
+    refusal_rate_by_framing,
     refusal_rate_by_language,
     toxic_rejection_rate,
 )
@@ -54,6 +55,7 @@ logger = getLogger(__name__)
         toxic_rejection_rate(),
         refusal_rate_by_category(),
         refusal_rate_by_language(),
+        refusal_rate_by_framing(),
     ]
 )
 def refusal(

@@ -36,6 +36,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
         category: str | None = None,
         per_label: int | None = None,
         system_prompt: str = "none",
+        framing: str = "none",
         fusion: Literal["cascade", "rules", "judge", "both"] = "cascade",
         audit: float = 0.0,
         audit_seed: int | None = None,
@@ -55,6 +56,8 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
             category: Keep prompts of this category, or of these, with commas between them.
             per_label: Keep this many prompts of each label, spread over their categories.
             system_prompt: ``helpful``, ``safe``, ``none``, a path, or text.
+            framing: Contexts to set each prompt into: ``none``, ``all``, names or kinds, or a file
+                (see ``docs/framing.md``).
             fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
             audit: Share of the rules' certain verdicts that the judge checks as well.
             audit_seed: Choice of those; another in each run by default.
@@ -75,6 +78,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
             prompts,
             scorer=refusal(fusion, audit, audit_seed),
             system_prompt=system_prompt,
+            framing=framing,
             description=declared.__doc__ or "",
         )
 

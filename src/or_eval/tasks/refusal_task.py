@@ -11,12 +11,13 @@ from inspect_ai.log import HeadlineMetric
 from inspect_ai.scorer import Scorer
 from inspect_ai.solver import Solver, generate
 
-from or_eval.schema import Label, PromptRecord
+from or_eval.schema import PLAIN, Label, PromptRecord
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers import system_prompt as system_prompt_solver
 from or_eval.solvers.system_prompt import NONE
 from or_eval.sources import LoadedPrompts
+from or_eval.tasks.framing import check_one_system_prompt, framed, read_framings
 from or_eval.tasks.sample_list import sample_list
 from or_eval.tasks.task_prompts import typed_text
 
@@ -33,6 +34,7 @@ def refusal_task(
     *,
     system_prompt: object,
     description: str,
+    framing: object = PLAIN,
     scorer: Scorer | None = None,
 ) -> Task:
     """Build the task that asks a model each prompt and classes its responses.
@@ -44,19 +46,31 @@ def refusal_task(
         prompts: The prompts, one sample each.
         system_prompt: What ``or_eval/system_prompt`` takes, as it came from ``-T``.
         description: One sentence on what is tested, recorded in the log.
+        framing: What :func:`or_eval.tasks.framing.read_framings` takes, as it came from ``-T``.
         scorer: A ``refusal()`` with options of its own; one with none by default.
+
+    Raises:
+        DataError: An option has no meaning, or two of them give a system prompt.
     """
+    shared = typed_text("system_prompt", system_prompt) or NONE
+    framings = read_framings(typed_text("framing", framing) or PLAIN)
+    samples = [sample(record) for record in prompts.records]
+    metadata = {"prompts": prompts_summary(prompts)}
+    if framings:
+        check_one_system_prompt(framings, shared)
+        samples = framed(samples, framings)
+        metadata["framings"] = {one.name: one._asdict() for one in framings}
     return Task(
-        dataset=MemoryDataset([sample(record) for record in prompts.records], name=prompts.name),
-        solver=_solvers(typed_text("system_prompt", system_prompt) or NONE),
+        dataset=MemoryDataset(samples, name=prompts.name),
+        solver=_solvers(shared),
         scorer=[scorer or refusal(), outcome()],
         score_on_error=True,
         fail_on_error=FAILED_SHARE,
         headline_metric=HeadlineMetric(scorer="refusal", metric=headline_rate(prompts)),
-        viewer=sample_list(),
+        viewer=sample_list(framings=bool(framings)),
         version=TASK_VERSION,
         description=description,
-        metadata={"prompts": prompts_summary(prompts)},
+        metadata=metadata,
     )
 
 

@@ -25,22 +25,27 @@ _COLUMNS = [
     TaskSamplesColumn(id="duration", visible=False),
 ]
 
+_FRAMING = TaskSamplesColumn.score("outcome", "framing")
+
 # Refused safe prompts first: labels in order of the alphabet, refusals (1) before answers (0).
 _SORT = [TaskSamplesSort(column="target"), TaskSamplesSort.score("refusal", dir="desc")]
 
 
-def sample_list() -> ViewerConfig:
+def sample_list(*, framings: bool = False) -> ViewerConfig:
     """Show each prompt with its label, class, stage and category; refused safe prompts first.
 
     Content is marked as untrusted: responses come from models whose safeguards are being tested,
     so the viewer shows them as plain text, with no links, images or invisible characters.
+
+    Args:
+        framings: Whether prompts are set into contexts, and a column says which.
     """
     return ViewerConfig(
         trust_content=False,
         task_samples_view=TaskSamplesView(
             name="Refusals",
             multiline=False,
-            columns=_COLUMNS,
+            columns=[*_COLUMNS[:3], _FRAMING, *_COLUMNS[3:]] if framings else _COLUMNS,
             sort=_SORT,
             score_labels={
                 "result": "What happened",
@@ -50,6 +55,7 @@ def sample_list() -> ViewerConfig:
                 "certain": "Certain",
                 "scorer": "Score",
                 "category": "Category",
+                "framing": "Framing",
                 "refusal": "Refused",
             },
             score_color_scales={

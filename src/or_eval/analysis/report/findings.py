@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -13,10 +13,11 @@ from or_eval.analysis.epochs import epoch_variance
 from or_eval.analysis.factors import marginal_effects
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.lineage import levels, lineage_effects
+from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.prompt_audit import PromptAudit, prompt_audit
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, class_shares, fourfold, rates
-from or_eval.analysis.responses import Logs
+from or_eval.analysis.responses import Logs, as_they_are
 from or_eval.analysis.vote_agreement import VoteAgreement, agreement_by_label
 from or_eval.analysis.votes import vote_matrix
 from or_eval.hostile_text import visible
@@ -31,7 +32,10 @@ class Findings(NamedTuple):
     """What the logs show; frames as the functions that make them describe them.
 
     Attributes:
-        logs: The logs' frames, with names made fit to be shown.
+        logs: The logs' frames, with names made fit to be shown; of prompts that were set into
+            contexts as well, the responses to them as they are. All else is found from these, but
+            for ``effects``, ``framings``, ``truth`` and ``corrected``.
+        asked: The logs' frames with all responses.
         models: Rates by model, corrected where a sample of the truth is known.
         rates_by: Rates by model and a column that has several values (``category``,
             ``language``, ``method``, ``source``, ``task``).
@@ -42,6 +46,7 @@ class Findings(NamedTuple):
         groups: Languages and methods compared within each model.
         lineage: What each step from base prompt to rewrite adds; empty with one level.
         effects: What each factor does, where models were run under several conditions.
+        framings: What each framing does, against the prompts as they are.
         steadiness: How far responses to one prompt differ; empty with one epoch.
         standing_out: How far each category's over-refusal is from the others'; None with one.
         rankings: Rankings by measure.
@@ -55,6 +60,7 @@ class Findings(NamedTuple):
     """
 
     logs: Logs
+    asked: Logs
     models: pd.DataFrame
     rates_by: dict[str, pd.DataFrame]
     pooled: dict[tuple[str, ...], pd.DataFrame]
@@ -64,6 +70,7 @@ class Findings(NamedTuple):
     groups: dict[str, pd.DataFrame]
     lineage: pd.DataFrame
     effects: pd.DataFrame
+    framings: pd.DataFrame
     steadiness: pd.DataFrame
     standing_out: pd.DataFrame | None
     rankings: dict[str, pd.DataFrame]
@@ -88,11 +95,14 @@ def find(
         audit: What people say of a sample of the prompts
             (:func:`or_eval.analysis.prompt_audit.labels_by_prompt`).
     """
+    asked, logs = logs, as_they_are(logs)
     responses = logs.responses
     matrix = vote_matrix(responses)
     families = prompt_families(logs.prompts)
-    truth = audited_truth(responses) if labels is None else labels
-    sample = corrections(responses, truth)
+    truth = audited_truth(asked.responses) if labels is None else labels
+    sample = corrections(asked.responses, truth)
+    effects = marginal_effects(asked)
+    framed = effects["factor"] == FRAMING
     models = rates(responses, found=sample)
     split, notes = _splits(responses)
     logs = logs._replace(notes=[*logs.notes, *notes])
@@ -109,6 +119,7 @@ def find(
     pooled: list[tuple[str, ...]] = [(name,) for name in split]
     return Findings(
         logs=logs,
+        asked=asked,
         models=models,
         rates_by={name: rates(responses, ("model", name), sample) for name in split},
         pooled={by: rates(responses, by, sample) for by in [*pooled, *grids]},
@@ -121,7 +132,8 @@ def find(
             if name in split and responses[name].nunique() <= _MOST_COMPARED
         },
         lineage=_lineage(logs),
-        effects=marginal_effects(logs),
+        effects=effects[~framed].reset_index(drop=True),
+        framings=_framings(asked, effects[framed]),
         steadiness=epoch_variance(responses),
         standing_out=standing_out(responses, "category") if "category" in split else None,
         rankings=_rankings(responses, models, sample),
@@ -142,6 +154,22 @@ def with_shown_names(logs: Logs) -> Logs:
     return logs._replace(
         prompts=_shown(logs.prompts, _SHOWN_NAMES[1:]),
         responses=_shown(logs.responses, _SHOWN_NAMES),
+    )
+
+
+def _framings(logs: Logs, effects: pd.DataFrame) -> pd.DataFrame:
+    """Put a framing's kind beside what it does, the largest difference first."""
+    described: dict[str, Any] = {}
+    for head in logs.heads:
+        described |= (head.header.eval.metadata or {}).get("framings") or {}
+    kinds = {name: str(said.get("kind") or "") for name, said in described.items()}
+    named = effects.rename(columns={"a": FRAMING, "rate_a": "rate_framed", "rate_b": "rate_plain"})
+    named.insert(2, "kind", named[FRAMING].map(kinds))
+    order = named["difference"].abs().sort_values(ascending=False, kind="stable").index
+    return (
+        named.drop(columns=["factor", "b", "settings"])
+        .loc[order]
+        .sort_values(["label", "model"], kind="stable", ignore_index=True)
     )
 
 

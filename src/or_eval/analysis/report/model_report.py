@@ -37,7 +37,7 @@ def model_report(found: Findings, scorer: str, card: Scorecard | None = None) ->
         scorer: Name of the score that it was found from.
         card: What is known of how far verdicts agree with people.
     """
-    logs = found.logs
+    logs = found.asked
     covered = None if card is None else card_coverage(card, logs.heads, logs.responses, scorer)
     tables = report_tables(found, covered)
     folder = log_folder([head.location for head in logs.heads])
@@ -53,7 +53,7 @@ def model_report(found: Findings, scorer: str, card: Scorecard | None = None) ->
         words=WORDS,
         headline=headline(found),
         answers=answers(found, covered),
-        picks=picks(logs.responses, flags, browser),
+        picks=picks(found.logs.responses, flags, browser),
         runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
         tables=tables,
         figures=_figures(found),
@@ -106,6 +106,7 @@ def _data(
         "corrected_for_labels": frames.get("corrected-for-labels", []),
         "scorecard": frames.get("scorecard", []),
         "outside_scorecard": [] if covered is None else covered.warnings,
+        "framings": frames.get("framings", []),
         "worst_categories": frames.get("worst-categories", []),
         "differences": frames.get("differences", []),
         "rankings": {name: records(table) for name, table in found.rankings.items()},

@@ -112,6 +112,16 @@ def report_tables(found: Findings, covered: CardCoverage | None = None) -> list[
             opened=True,
         ),
         ReportTable(
+            "framings",
+            "What each framing does",
+            "Every prompt was asked as it is and set into contexts (who asks, what for, in which "
+            "language, under which system prompt). The difference is the refused share under the "
+            f"framing less that of the same prompts as they are, in percentage points. {_ONE_TEST} "
+            "All other tables and figures are of prompts as they are.",
+            found.framings,
+            opened=True,
+        ),
+        ReportTable(
             "lineage",
             "What each step of the lineage adds",
             "Prompts that have their seed in common and differ in one step: level (base prompt, "

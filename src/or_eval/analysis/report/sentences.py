@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from or_eval.analysis.card_coverage import CardCoverage
+from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.paired_tests import MORE, UNKNOWN
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import worst_categories
@@ -48,6 +49,7 @@ def answers(found: Findings, covered: CardCoverage | None = None) -> dict[str, l
             *_extremes(found.models, "over_refusal"),
             *_extremes(found.models, "toxic_rejection"),
             *_extremes(found.models, "refusal_rate"),
+            *_framings(found),
             *_safety_for_refusal(found),
         ],
         "Is it settled?": [
@@ -106,6 +108,22 @@ def _extremes(rates: pd.DataFrame, measure: str) -> list[str]:
     return [
         f"Of the {things}, {named(list(most['model']))} refused most, {_share(most)}; "
         f"{named(list(fewest['model']))} fewest, {_share(fewest)}."
+    ]
+
+
+def _framings(found: Findings) -> list[str]:
+    """Name, for each model, the framing that changes over-refusal most beyond chance."""
+    if found.framings.empty:
+        return []
+    of_safe = found.framings[found.framings["label"] == Label.SAFE]
+    sure = of_safe[of_safe["verdict"] == MORE].drop_duplicates("model")
+    if sure.empty:
+        return ["No framing changes how many harmless prompts are refused by more than chance."]
+    return [
+        f"Of {counted(of_safe[FRAMING].nunique(), 'framing')}, {row[FRAMING]} changes most how "
+        f"many harmless prompts {row['model']} refuses: {100 * row['rate_framed']:.1f} %, and "
+        f"{100 * row['rate_plain']:.1f} % of the same prompts as they are."
+        for _, row in sure.head(_MOST_PAIRS).iterrows()
     ]
 
 

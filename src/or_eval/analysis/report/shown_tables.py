@@ -15,6 +15,7 @@ _SHARES = frozenset(
         *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection", "refusal_rate"),
         *("accuracy", "precision", "recall", "f1", "specificity", "jaccard", "agree"),
         *("hit_rate", "false_alarm_rate", "balanced_accuracy", "rate_a", "rate_b"),
+        *("rate_framed", "rate_plain"),
         *(
             "unsure",
             "over_refusal_raw",
@@ -52,6 +53,8 @@ _TITLES = {
     "b": "B",
     "rate_a": "refused A",
     "rate_b": "refused B",
+    "rate_framed": "refused framed",
+    "rate_plain": "refused as they are",
     "unsure_a": "unsure A",
     "unsure_b": "unsure B",
     "uncertain_a": "uncertain A",
