@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from made_logs import made_log, made_sample
 from or_eval.cli import _COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +44,82 @@ def test_every_command_explains_itself(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
     assert result.exit_code == 0, result.output
     assert len(result.output.splitlines()) > 5
+
+
+def test_inspect_lists_every_task() -> None:
+    from inspect_ai import list_tasks
+
+    import or_eval.tasks as ours
+
+    listed = list_tasks("src/or_eval/tasks", root_dir=ROOT)
+    assert sorted(task.name for task in listed) == ours.__all__
+
+
+_WITHOUT_EXTRAS = """
+import sys
+from importlib.machinery import PathFinder
+from importlib.metadata import distribution, packages_distributions
+from packaging.requirements import Requirement
+
+needed, todo = set(), ["or-eval"]
+while todo:
+    name = todo.pop().lower().replace("_", "-")
+    if name not in needed:
+        needed.add(name)
+        for line in distribution(name).requires or []:
+            one = Requirement(line)
+            if one.marker is None or one.marker.evaluate({"extra": ""}):
+                todo.append(one.name)
+there = packages_distributions()
+
+class OnlyNeeded:
+    find_distributions = staticmethod(PathFinder.find_distributions)
+
+    def __init__(self, finders):
+        self.finders = finders
+
+    def find_spec(self, name, path=None, target=None):
+        owners = {owner.lower().replace("_", "-") for owner in there.get(name, [])}
+        if owners and not owners & needed:
+            return None
+        specs = (finder.find_spec(name, path, target) for finder in self.finders)
+        return next(filter(None, specs), None)
+
+sys.meta_path = [OnlyNeeded(list(sys.meta_path))]
+from click.testing import CliRunner
+from or_eval.cli import main
+
+for line in sys.stdin.read().splitlines():
+    done = CliRunner().invoke(main, line.split("\t"))
+    said = done.output.strip().splitlines()[-1] if done.output.strip() else ""
+    print(type(done.exception).__name__, said, sep="\t")
+"""
+
+
+def test_without_extras_a_command_says_which_one_it_needs(tmp_path: Path) -> None:
+    log = str(made_log(tmp_path / "one.eval", "m", [made_sample("x")]))
+    out = str(tmp_path / "out")
+    commands = {
+        "report": ["report", log, "--out", out],
+        "compare": ["report", "--compare", log, log, "--out", out],
+        "figures": ["figures", log, "--kind", "classes", "--out", out],
+        "crawl": ["crawl", log, "--out", out],
+        "label": ["label", "export", log, "--out", out, "--annotator", "ana"],
+        "demo": ["demo"],
+    }
+    extras = ["report", "report", "report", "crawl", "label", "local"]
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_EXTRAS],
+        input="\n".join("\t".join(words) for words in commands.values()),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    said = done.stdout.splitlines()
+    assert len(said) == len(commands), done.stderr
+    for command, extra, line in zip(commands, extras, said, strict=True):
+        assert f"'or-eval[{extra}]'" in line, (command, line)
 
 
 def test_wheel_holds_the_data(tmp_path: Path) -> None:

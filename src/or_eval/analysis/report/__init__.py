@@ -60,6 +60,7 @@ def write_report(
         DataError: The labels don't tell which responses or prompts they are about.
         PrerequisiteError: An optional dependency is missing.
     """
+    _check_needs()
     from or_eval.analysis.progress import working
     from or_eval.analysis.prompt_audit import labels_by_prompt
     from or_eval.analysis.report.findings import find, with_shown_names
@@ -69,7 +70,6 @@ def write_report(
     from or_eval.analysis.responses import by_benchmark, read_logs
     from or_eval.analysis.verdict_rows import truth_of
 
-    _check_needs()
     check_place(Path(out))
     read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)
     truth = None
@@ -114,6 +114,7 @@ def write_comparison(
             something else than a report.
         PrerequisiteError: An optional dependency is missing.
     """
+    _check_needs()
     from or_eval.analysis.progress import working
     from or_eval.analysis.report.comparison_report import comparison_report
     from or_eval.analysis.report.findings import with_shown_names
@@ -121,7 +122,6 @@ def write_comparison(
     from or_eval.analysis.responses import read_logs
     from or_eval.analysis.run_changes import changes
 
-    _check_needs()
     check_place(Path(out))
     runs = [
         with_shown_names(read_logs(logs, scorer=scorer, on_conflict=on_conflict, audits=False))
