@@ -1,17 +1,19 @@
 """Do rates corrected by a few people's labels hold, and how many labels does one need?
 
-    python benchmarks/labels.py [coverage planned prompts needed] [--runs 400]
+    python benchmarks/labels.py [coverage settings planned prompts needed] [--runs 400]
 
 ``coverage`` simulates 4,000 responses of four models, two of which refuse alike, read by rules that
 miss refusals and raise false alarms at rates of their own for each model and kind of verdict. In
-each run a twentieth is labelled, drawn as ``or-eval label export`` draws. ``planned`` labels what
-``or-eval label plan`` asks for, and measures what is left open. ``prompts`` simulates safe prompts
+each run a twentieth is labelled, drawn as ``or-eval label export`` draws. ``settings`` does so with
+other shares labelled, and other rates. ``planned`` labels what ``or-eval label plan`` asks for, and
+measures what is left open. ``prompts`` simulates safe prompts
 that are not all safe. ``needed`` computes the table of ``docs/label.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from itertools import product
 from typing import NamedTuple
 
@@ -55,15 +57,17 @@ MODELS = {
     "d": Model(0.50, 0.15, 0.01, 0.9, 0.10),
 }
 ALIKE = ("a", "b")
-_PARTS = ("coverage", "planned", "prompts", "needed")
+_PARTS = ("coverage", "settings", "planned", "prompts", "needed")
 PERFECT = Model(0.0, 0.0, 0.0, 1.0, 1.0)
 
 
-def simulate(random: np.random.Generator) -> tuple[pd.DataFrame, pd.Series[float]]:
+def simulate(
+    random: np.random.Generator, models: Mapping[str, Model] = MODELS
+) -> tuple[pd.DataFrame, pd.Series[float]]:
     """Make responses with the rules' verdicts, and what people would say of each."""
     read = [
         _read(random.random(PROMPTS) < model.rate, model, name, random)
-        for name, model in MODELS.items()
+        for name, model in models.items()
     ]
     frames, truths = zip(*read, strict=True)
     return pd.concat(frames, ignore_index=True), pd.concat(truths, ignore_index=True)
@@ -83,8 +87,16 @@ def _read(
     return frame, pd.Series(truth.astype("float64"))
 
 
-def coverage(runs: int, seed: int = 1) -> tuple[pd.DataFrame, float, float]:
+def coverage(
+    runs: int, models: Mapping[str, Model] = MODELS, share: float = SHARE, seed: int = 1
+) -> tuple[pd.DataFrame, float, float]:
     """Count how often intervals hold the truth, and how often equal models are told apart.
+
+    Args:
+        runs: How many.
+        models: The models.
+        share: Share of the responses that is labelled.
+        seed: Of the simulation.
 
     Returns:
         By model, the share of runs in which the corrected and the uncorrected interval of the rate
@@ -92,15 +104,15 @@ def coverage(runs: int, seed: int = 1) -> tuple[pd.DataFrame, float, float]:
         of runs in which the models that refuse alike are said to differ, corrected and not.
     """
     random = np.random.default_rng(seed)
-    held = {name: np.zeros(4) for name in MODELS}
+    held = {name: np.zeros(4) for name in models}
     called = np.zeros(2)
     for run in range(runs):
-        responses, people = simulate(random)
-        size = round(SHARE * len(responses))
+        responses, people = simulate(random, models)
+        size = round(share * len(responses))
         drawn = stratified_sample(responses, size, at_least=LEAST, seed=run)
         found = corrections(responses, people.where(people.index.isin(drawn.index)))
         table = rates(responses, found=found).set_index("model")
-        for name, model in MODELS.items():
+        for name, model in models.items():
             row, own = table.loc[name], people[responses["model"] == name].mean()
             held[name] += [
                 row["lower"] <= model.rate <= row["upper"],
@@ -116,6 +128,19 @@ def coverage(runs: int, seed: int = 1) -> tuple[pd.DataFrame, float, float]:
         {k: v / runs for k, v in held.items()}, "index", columns=columns
     )
     return shares, called[0] / runs, called[1] / runs
+
+
+def settings(runs: int) -> pd.DataFrame:
+    """Give the coverage of :func:`coverage` for other shares labelled and other rates."""
+    rows = []
+    for share, rate in product((0.02, 0.05, 0.2), (None, 0.01, 0.05, 0.3)):
+        models = MODELS
+        if rate is not None:
+            models = {name: model._replace(rate=rate) for name, model in MODELS.items()}
+        held, corrected, _ = coverage(runs, models, share, seed=2)
+        row = {"labelled": share, "rate": rate or "as above", **held["corrected"]}
+        rows.append(row | {"told apart": corrected})
+    return pd.DataFrame(rows)
 
 
 def planned(runs: int, seed: int = 1) -> pd.DataFrame:
@@ -236,6 +261,9 @@ def main() -> None:
             f"Models that refuse alike are told apart: corrected {corrected:.3f}, as the verdicts "
             f"stand {raw:.3f}"
         )
+    if "settings" in parts:
+        print(f"Corrected intervals that hold the truth, in {arguments.runs} runs each:")
+        print(settings(arguments.runs).round(3).to_string(index=False))
     if "planned" in parts:
         print(f"Half of the interval that planned labels leave, over {arguments.runs} runs:")
         print(planned(arguments.runs).round(4).to_string(index=False))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from or_eval.analysis.corrections import PRIOR
 from or_eval.intervals import normal_quantile
 from or_eval.labelling.sampling import stratum_of
 
@@ -17,9 +18,6 @@ _EXPECTED_ERRORS = {"True": 0.02, "False": 0.2}
 
 _EXPECTATION_WEIGHT = 4
 """How many labels that expectation weighs as much as."""
-
-_PRIOR = 1 / 3
-"""Of the posterior that corrected rates have their bounds from."""
 
 _STEPS = 60
 
@@ -116,8 +114,8 @@ def _needed(size: Floats, share: Floats, have: Floats, target: float) -> Floats:
 
 def _variance(size: Floats, share: Floats, labelled: Floats) -> float:
     """Give the variance that so many labels leave to a rate."""
-    shrunk = (labelled * share + _PRIOR) / (labelled + 2 * _PRIOR)
-    of_share = shrunk * (1 - shrunk) / (labelled + 2 * _PRIOR + 1)
+    shrunk = (labelled * share + PRIOR) / (labelled + 2 * PRIOR)
+    of_share = shrunk * (1 - shrunk) / (labelled + 2 * PRIOR + 1)
     # The mean of what isn't labelled is open by its share's error and by its own chance.
     rest = size - labelled
     variance = rest**2 * of_share + rest * np.maximum(shrunk * (1 - shrunk) - of_share, 0)
