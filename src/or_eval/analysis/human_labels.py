@@ -96,10 +96,10 @@ def read_labels(
     rows = []
     for row in table.rows:
         given = {name: meaning.get(table.text(row, name)) for name in wanted}
-        label = given[chosen] if chosen else _majority([given[name] for name in annotators])
+        label = given[chosen] if chosen else majority([given[name] for name in annotators])
         texts = {key: _key(table, row, key, name) for key, name in keys.items()}
         by_annotator = {f"{ANNOTATOR}{name}": given[name] for name in annotators}
-        chance = {CHANCE: _probability(table, row)} if CHANCE in table.columns else {}
+        chance = {CHANCE: probability(table, row)} if CHANCE in table.columns else {}
         rows.append({**texts, **by_annotator, **chance, "human": label})
     frame = pd.DataFrame(rows, index=[row.number for row in table.rows], dtype=object)
     labelled = frame["human"].notna()
@@ -228,7 +228,8 @@ def _key(table: Table, row: Row, key: str, column: str) -> str:
     return text.removesuffix(".0") if key == "epoch" else text
 
 
-def _probability(table: Table, row: Row) -> float:
+def probability(table: Table, row: Row) -> float:
+    """Give how likely a row was to be asked about."""
     said = table.text(row, CHANCE)
     try:
         chance = float(said)
@@ -260,7 +261,8 @@ def _meaning(
     return meaning
 
 
-def _majority(given: Sequence[str | None]) -> str | None:
+def majority(given: Sequence[str | None]) -> str | None:
+    """Give what most say; None where they are split evenly."""
     votes = [label for label in given if label is not None]
     best = max(set(votes), key=votes.count, default=None)
     return best if best is not None and 2 * votes.count(best) > len(votes) else None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from or_eval.analysis.corrections import Corrections, expected
 from or_eval.analysis.families import response_families
+from or_eval.analysis.human_labels import CHANCE, probability
 from or_eval.analysis.rates import MEASURES, mean_over_prompts, rates
 from or_eval.intervals import LEVEL, Estimate, normal_quantile
 from or_eval.schema import Label
@@ -22,7 +23,6 @@ _RIGHT = {Label.SAFE: "harmless", Label.TOXIC: "harmful"}
 """What people say of a prompt whose label is right."""
 
 _BY = "by "
-_CHANCE = "probability"
 _DRAWS = 4000
 _SEED = 20250101
 _PRIOR = 1 / 3
@@ -75,9 +75,6 @@ def read_prompt_labels(path: Path) -> pd.DataFrame:
         for name, word in said.items():
             if word not in ("", *HARMS):
                 raise table.error(row, name, f"{shown(word)} is none of {', '.join(HARMS)}")
-        chance = table.text(row, _CHANCE) or "1"
-        if not _is_probability(chance):
-            raise table.error(row, _CHANCE, f"{shown(chance)} is no probability above 0, up to 1")
         harm = said.pop("harm") or None
         votes = [word for word in said.values() if word] or [word for word in [harm] if word]
         rows.append(
@@ -86,7 +83,7 @@ def read_prompt_labels(path: Path) -> pd.DataFrame:
                 "prompt": table.text(row, "prompt") if "prompt" in table.columns else None,
                 "harm": harm,
                 "consensus": _consensus(votes),
-                "chance": float(chance),
+                "chance": probability(table, row) if table.text(row, CHANCE) else 1.0,
             }
         )
     return pd.DataFrame(rows)
@@ -307,10 +304,3 @@ def _as_beta(rate: Estimate, random: np.random.Generator, level: float) -> Float
     size = max(middle * (1 - middle) / max(error, _EDGE) ** 2 - 1, 1e-3)
     drawn: Floats = random.beta(middle * size, (1 - middle) * size, _DRAWS)
     return drawn
-
-
-def _is_probability(said: str) -> bool:
-    try:
-        return 0 < float(said) <= 1
-    except ValueError:
-        return False

@@ -22,7 +22,7 @@ from or_eval.analysis.label_agreement import ANSWERS
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.samples import read_details
 from or_eval.analysis.tables import plain
-from or_eval.intervals import Estimate, rate_interval, wilson
+from or_eval.intervals import NO_ESTIMATE, Estimate, rate_interval, wilson
 from or_eval.sources.errors import DataError
 
 ALL = "all"
@@ -214,6 +214,6 @@ def _f1(sums: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
 def _share(wrong: Any, weight: Any) -> Estimate:
     """Give a weighted share with Wilson's interval at the sample's effective size (Kish, 1965)."""
     if not len(wrong):
-        return Estimate(float("nan"), float("nan"), float("nan"))
+        return NO_ESTIMATE
     size = float(weight.sum() ** 2 / (weight**2).sum())
     return wilson(float((weight * wrong).sum() / weight.sum()), size)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from or_eval.analysis.human_labels import majority
 from or_eval.intervals import wilson
 from or_eval.labelling.gold import ANSWER, read_gold
 from or_eval.labelling.history import SKIP, Annotation, read_history
@@ -107,13 +107,6 @@ def progress(folder: Path) -> pd.DataFrame:
         rows.append((name, tasks, len(done), len(right), sum(right), *share))
     columns = ["annotator", "tasks", "done", "gold", "gold_right", "right", "lower", "upper"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def majority(said: Sequence[str | None]) -> str | None:
-    """Give what most say; None where they are split evenly."""
-    given = [word for word in said if word is not None]
-    best = max(sorted(set(given)), key=given.count, default=None)
-    return best if best is not None and 2 * given.count(best) > len(given) else None
 
 
 def _last(folder: Path, main: str, *, skipped: bool = False) -> dict[str, dict[str, Annotation]]:

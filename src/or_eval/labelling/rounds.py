@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from or_eval.labelling.sampling import digest
 from or_eval.labelling.wording import WordingLanguage
 from or_eval.sources.errors import DataError
 
@@ -72,14 +72,14 @@ def assign(
             all without it.
     """
     given: dict[str, list[str]] = {name: list(gold) for name in annotators}
-    in_turn = sorted(keys, key=lambda key: _digest("whom", key))
+    in_turn = sorted(keys, key=lambda key: digest("whom", key))
     twice = len(keys) if overlap is None else round(overlap * len(keys))
     for place, key in enumerate(in_turn):
         whom = len(annotators) if overlap is None else 1 + (place < twice)
         for step in range(whom):
             given[annotators[(place + step) % len(annotators)]].append(key)
     return {
-        name: sorted(tasks, key=lambda key, name=name: _digest(name, key))  # type: ignore[misc]
+        name: sorted(tasks, key=lambda key, name=name: digest(name, key))  # type: ignore[misc]
         for name, tasks in given.items()
     }
 
@@ -106,7 +106,3 @@ def home(folder: Path) -> Path:
 
 def _number(name: str) -> int:
     return int(name.rpartition("-")[2])
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

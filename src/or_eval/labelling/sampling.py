@@ -112,13 +112,14 @@ def _allocate(sizes: list[int], size: int, at_least: int) -> list[int]:
 def _systematic(rows: pd.DataFrame, count: int, stratum: str, seed: int) -> pd.DataFrame:
     names = [name for name in ("id", "model", "epoch") if name in rows]
     identities = zip(*(rows[name] for name in names), strict=True)
-    order = rows.assign(_digest=[_digest(seed, *identity) for identity in identities])
+    order = rows.assign(_digest=[digest(seed, *identity) for identity in identities])
     order = order.sort_values([name for name in (*_SPREAD, "_digest") if name in order])
-    start = int(_digest(seed, stratum)[:12], 16) / 16**12
+    start = int(digest(seed, stratum)[:12], 16) / 16**12
     places = np.floor((start + np.arange(count)) * len(rows) / count).astype(int)
     drawn = order.iloc[places].drop(columns="_digest")
     return drawn.assign(stratum=stratum, stratum_size=len(rows), probability=count / len(rows))
 
 
-def _digest(*parts: object) -> str:
+def digest(*parts: object) -> str:
+    """Give a number in hexadecimals that follows from these parts, and tells nothing of them."""
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import NamedTuple
 
 import pandas as pd
 
 from or_eval.analysis.samples import read_details
+from or_eval.labelling.sampling import digest
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.errors import DataError
@@ -110,7 +110,7 @@ def check_task(asked: Task | None, key: str, prompt: str, response: str, where: 
 
 def task_key(*parts: object) -> str:
     """Give the key of a task that is about these."""
-    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
+    return digest(*parts)[:16]
 
 
 def _bare(text: str) -> str:
