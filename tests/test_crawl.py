@@ -205,9 +205,9 @@ def stop_by(who: str, sign: signal.Signals | None, process: subprocess.Popen[str
 def test_exactly_the_allowed_pages_are_fetched_once(crawl: Crawl) -> None:
     fetched, allowed = Counter(crawl.site.paths()), crawl.site.allowed()
     assert not allowed - fetched, allowed - fetched
-    # What is under way when the process that fetches is killed is asked for again.
+    # What is under way when the process that fetches is killed is asked for again: seldom, here.
     print(f"{KILLS} kills; asked for again: {dict(fetched - allowed)}")
-    assert (fetched - allowed).total() <= KILLS, fetched - allowed
+    assert (fetched - allowed).total() <= KILLS / 2, fetched - allowed
     assert len(crawl.site.visits) > PAGES
 
 
