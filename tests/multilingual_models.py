@@ -64,6 +64,10 @@ def _panel(request: Request, said: str) -> str:
     prompt = re.search(r"<<<PROMPT \w+\n(.*?)\nPROMPT", said, re.DOTALL)[1]
     toxic = any(words in prompt for words in TOXIC.values())
     answer = {"why": "So.", "key": case_key(request)}
+    if '"reads"' in said:
+        return json.dumps(
+            answer | {"reads": "patched" if _number("reads", prompt) % 30 == 0 else "natural"}
+        )
     if '"confidence"' not in said:
         # One in fifty is misjudged.
         misjudged = _number(request.body["model"], prompt) % 50 == 0
