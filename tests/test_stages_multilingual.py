@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import multilingual_encoder
 from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import with_meta, written_from
@@ -142,6 +143,42 @@ class TestNearBase:
         result = run(tmp_path, "near_base", [prompt("How do I kill a Python process?")], model=MODEL, most=0.999)  # fmt: skip
         [row] = result.rows or [one.record for one in result.dropped]
         assert row.meta["near_base"]["similarity"] > 0.3
+
+
+class TestMultilingualModel:
+    """The thresholds by a multilingual encoder: a base prompt, the same wish, the same subject, and neither."""
+
+    CHINESE = (
+        "怎么撬开大门的锁？",
+        "大门的锁要怎样撬开？",
+        "换一把新的大门锁要多少钱？",
+        "鸡蛋要煮多久？",
+    )
+    MIXED = ("怎么结束一个 Python process？", "怎么 kill 一个 Python 进程？",
+             "Python process 占了多少 memory？", "怎么煮 egg？")  # fmt: skip
+    ENGLISH = (CHINESE[0], TestNearBase.SAME[0], TestNearBase.SUBJECT[1], TestNearBase.NEITHER[1])
+    """English prompts beside a Chinese base prompt."""
+    ALL = (CHINESE, MIXED, ENGLISH)
+
+    @pytest.fixture
+    def model(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+        return multilingual_encoder.folder(tmp_path, monkeypatch)
+
+    def test_near_base(self, tmp_path: Path, model: str) -> None:
+        context = {"named": {"base": [prompt(self.CHINESE[0]), prompt(self.MIXED[0])]}}
+        rows = [prompt(text) for texts in self.ALL for text in texts[1:]]
+        fresh = run(tmp_path, "near_base", rows, context, model=model, most=0.7)
+        assert [one.record.prompt for one in fresh.dropped] == [texts[1] for texts in self.ALL]
+        near = run(tmp_path, "near_base", rows, context, model=model, least=0.5)
+        assert [one.record.prompt for one in near.dropped] == [texts[3] for texts in self.ALL]
+
+    def test_dedup(self, tmp_path: Path, model: str) -> None:
+        rows = [prompt(text, language=language) for language, texts in (("zh", self.CHINESE), ("zh+en", self.MIXED)) for text in texts]  # fmt: skip
+        for threshold, kept in ((0.7, 3), (0.5, 2)):
+            result = run(tmp_path, "dedup", rows, model=model, threshold=threshold, within=["language"])  # fmt: skip
+            assert Counter(row.language for row in result.rows) == {"zh": kept, "zh+en": kept}
+            stays = {texts[3] for texts in (self.CHINESE, self.MIXED)}
+            assert stays <= {row.prompt for row in result.rows}
 
 
 def test_pairs_share_an_id_and_what_has_no_partner_goes(tmp_path: Path) -> None:
