@@ -54,7 +54,7 @@ ENTRIES = {
     "tdc2023_test_behaviors.json": "tdc2023",
     "multilingual_twins.csv": "multilingual_twins",
     "multilingual_base_300.csv": "multilingual_base",
-    "multilingual_base_reddit.csv": "multilingual_base",
+    "multilingual_base_reddit.csv": "multilingual_base_reddit",
     "cvalues_zh.jsonl": "cvalues",
 }
 NEIGHBOURS = 5

@@ -132,6 +132,18 @@ def test_each_benchmark_has_its_figures_in_a_folder(logs: Path, tmp_path: Path) 
     } == {*("made/classes.svg", "xstest/classes.svg")}
 
 
+def test_sources_are_compared_over_all_benchmarks(tmp_path: Path) -> None:
+    for source in ("local", "crawled"):
+        some = [
+            made_sample(f"{source}{n}", float(n % 2), label="safe", source=source) for n in range(8)
+        ]
+        made_log(tmp_path / f"{source}.eval", MODELS[0], some, task=f"or_eval/{source}")
+    both = [tmp_path / f"{source}.eval" for source in ("local", "crawled")]
+    found = run(*both, "--kind", "source", "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.output
+    assert set(pd.read_csv(tmp_path / "out" / "by-source.csv")["source"]) == {"local", "crawled"}
+
+
 def test_kinds_are_listed_and_unknown_ones_named() -> None:
     listed = run("--list")
     assert listed.exit_code == 0

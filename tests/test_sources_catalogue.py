@@ -34,6 +34,7 @@ NAMES = [
     "multilingual_twins",
     "multilingual_levels",
     "multilingual_base",
+    "multilingual_base_reddit",
     "starter",
 ]
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "prompt-sets.md"

@@ -47,7 +47,7 @@ PUBLIC_FILES = [
         {"en": 1339, "zh": 1275, "zh+en": 1275},
     ),
     ("multilingual_base_300.csv", "multilingual_base", 300, 0, 300, 0, {"en": 300}),
-    ("multilingual_base_reddit.csv", "multilingual_base", 75, 0, 75, 0, {"en": 75}),
+    ("multilingual_base_reddit.csv", "multilingual_base_reddit", 75, 0, 75, 0, {"en": 75}),
     ("cvalues_zh.jsonl", "cvalues", 664, 0, 0, 0, {"zh": 664}),
 ]  # fmt: skip
 
@@ -253,7 +253,7 @@ def test_the_eight_rewriting_methods_have_keys(prompts_folder):
     ("file", "entry", "each"),
     [
         ("multilingual_base_300.csv", "multilingual_base", 20),
-        ("multilingual_base_reddit.csv", "multilingual_base", 5),
+        ("multilingual_base_reddit.csv", "multilingual_base_reddit", 5),
         # 3 languages × 40 safe texts.
         ("multilingual_twins.csv", "multilingual_twins", 120),
         # and a base prompt with its seed prompts in 3 languages, five times.

@@ -36,7 +36,7 @@ PUBLIC = {
     "tdc2023_test_behaviors.json": ("tdc2023", 50),
     "multilingual_twins.csv": ("multilingual_twins", 6 * 600),
     "multilingual_base_300.csv": ("multilingual_base", 300),
-    "multilingual_base_reddit.csv": ("multilingual_base", 75),
+    "multilingual_base_reddit.csv": ("multilingual_base_reddit", 75),
     "cvalues_zh.jsonl": ("cvalues", 664),
 }
 

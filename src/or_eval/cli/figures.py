@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FUNNEL_KIND = "funnel"
 _BUILD = "the folder of a build in place of logs"
 _FUNNEL_TABLE = "funnel.csv"
+_ACROSS = {"source"}
+"""Kinds drawn of all benchmarks together: each may be of a single source."""
 
 
 def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -130,13 +132,19 @@ def figures(
     for note in read.notes:
         click.echo(f"note: {note}", err=True)
     missing = False
+    # an embedding model is nothing to load, or to download, unasked
+    names = list(kinds) or [name for name in KINDS if encoder or name != "similarity"]
     parts = by_benchmark(read)
-    for benchmark, part in parts.items():
+    several = len(parts) > 1
+    drawings = [
+        (f"{benchmark}: ", out / benchmark.replace("/", "-"), part, set(names) - _ACROSS)
+        for benchmark, part in parts.items()
+        if several
+    ]
+    drawings.append(("", out, read, set(names) & _ACROSS if several else set(names)))
+    for of, place, part, wanted in drawings:
         material = Material(part, scorer, encoder or MULTILINGUAL_MODEL, labels)
-        place = out if len(parts) == 1 else out / benchmark.replace("/", "-")
-        of = "" if len(parts) == 1 else f"{benchmark}: "
-        # an embedding model is nothing to load, or to download, unasked
-        for name in kinds or [name for name in KINDS if encoder or name != "similarity"]:
+        for name in [name for name in names if name in wanted]:
             if name == FUNNEL_KIND:
                 missing = True
                 click.echo(f"{of}{name}: not drawn, needs {_BUILD}", err=True)
