@@ -4,7 +4,9 @@ Simulates models that answer base prompts, seed prompts and rewrites in families
 often anything is called more than chance: in worlds where nothing raises refusal (nulls), and in
 worlds where one rewriting method and one measure do.
 
-    python benchmarks/planted_effects.py --worlds 200
+    python benchmarks/planted_effects.py --worlds 2000
+
+Of 200 worlds between 2 and 8 in a hundred err where 5 do in the long run, so it takes more to tell.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.structure.measures import MEASURES
 from or_eval.analysis.structure.prediction import predictions
 from or_eval.analysis.structure.refusal_effects import samples, structure_effects
+from or_eval.intervals import wilson
 
 METHODS = [f"method_{number}" for number in range(8)]
 LANGUAGES = ["en", "zh", "zh+en"]
@@ -97,9 +100,9 @@ def structure(prompts: pd.DataFrame, random: np.random.Generator) -> pd.DataFram
 class Found(NamedTuple):
     """What was called more than chance in a world.
 
-    ``planted_method`` and ``planted_measure`` are shares of the models; the next three say whether
-    anything else was, in the comparisons along the lineage, and of each effect of structure.
-    ``gain`` is what structure adds to the area under the ROC curve, where it was planted.
+    ``planted_method`` and ``planted_measure`` are shares of the models; the next four say whether
+    anything else was, in the comparisons along the lineage, and of each effect of structure and of
+    both. ``gain`` is what structure adds to the area under the ROC curve, where it was planted.
     """
 
     planted_method: float
@@ -107,6 +110,7 @@ class Found(NamedTuple):
     false_lineage: bool
     false_alone: bool
     false_adjusted: bool
+    false_structure: bool
     gain: float
 
 
@@ -129,6 +133,7 @@ def found(of: World, *, planted: bool) -> Found:
         len(told.drop(expected)) > 0,
         bool((wrong["effect"] == "alone").any()),
         bool((wrong["effect"] == "adjusted").any()),
+        len(wrong) > 0,
         float(predictions(sample)["gain"].mean()) if planted else np.nan,
     )
 
@@ -140,7 +145,7 @@ def main() -> int:
     parser.add_argument("--planted", type=int, default=100, help="where something does")
     parser.add_argument("--families", type=int, default=75)
     options = parser.parse_args()
-    means = {}
+    too_many = False
     for planted, count in ((False, options.worlds), (True, options.planted)):
         start = time.monotonic()
         results = pd.DataFrame(
@@ -149,11 +154,17 @@ def main() -> int:
             )
             for seed in range(count)
         )
-        means[planted] = 100 * results.astype(float).mean()
         kind, seconds = "planted" if planted else "nulls", time.monotonic() - start
         print(f"{count} {kind}, {options.families} families, {seconds:.0f} s", flush=True)
-        print(means[planted].round(1).to_string(), flush=True)
-    return int(bool((means[False][["false_lineage", "false_adjusted", "false_alone"]] > 5).any()))
+        shares = results.astype(float).mean()
+        if planted:
+            print(f"gain             {100 * shares['gain']:5.1f}", flush=True)
+        for name, share in shares.drop("gain").items():
+            between = wilson(share, count)
+            said = f"({100 * between.lower:.1f} to {100 * between.upper:.1f})"
+            print(f"{name:16} {100 * share:5.1f} {said}", flush=True)
+            too_many |= not planted and str(name).startswith("false") and between.lower > 0.05
+    return int(too_many)
 
 
 if __name__ == "__main__":

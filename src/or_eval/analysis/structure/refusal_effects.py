@@ -112,11 +112,12 @@ def structure_effects(found: Sequence[Sample], *, level: float = LEVEL) -> pd.Da
     on all measures and the :data:`CONTROLS`: its slope, freed to first order of the penalty's bias
     by a step along the score that is orthogonal to all other columns (Chernozhukov and others,
     2018), as the mean change in the share refused. The families' scores are what the one test of
-    all comparisons flips (Hemerik, Goeman and Finos, 2020), over all rows of a label at once.
+    all comparisons flips (Hemerik, Goeman and Finos, 2020), over all rows of a label at once, of
+    either effect.
 
     Args:
         found: What :func:`samples` gives.
-        level: Confidence level, simultaneous over the rows of a label and ``effect``.
+        level: Confidence level, simultaneous over all rows of a label.
 
     Returns:
         A row per label, model, effect (``alone``, ``adjusted``) and measure: ``odds_ratio`` (of
@@ -130,22 +131,26 @@ def structure_effects(found: Sequence[Sample], *, level: float = LEVEL) -> pd.Da
         of_label = [sample for sample in found if sample.label == label]
         families = pd.concat([sample.prompts["family"] for sample in of_label])
         families = families[~families.index.duplicated()]
-        for effect, slopes in (("alone", _alone), ("adjusted", _adjusted)):
-            estimates = [(sample, slope) for sample in of_label for slope in slopes(sample)]
-            tested = compare_all(
-                [_placed(slope.contrast, sample, families.index) for sample, slope in estimates],
-                families,
-                level=level,
-            )
-            rows = [
-                {
-                    **{"label": label.value, "model": sample.model, "effect": effect},
-                    **{"measure": slope.measure, "odds_ratio": slope.odds_ratio},
-                    **{"inflation": slope.inflation, "rate": float(sample.refused.mean())},
-                }
-                for sample, slope in estimates
-            ]
-            parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
+        estimates = [
+            (sample, effect, slope)
+            for effect, slopes in (("alone", _alone), ("adjusted", _adjusted))
+            for sample in of_label
+            for slope in slopes(sample)
+        ]
+        tested = compare_all(
+            [_placed(slope.contrast, sample, families.index) for sample, _, slope in estimates],
+            families,
+            level=level,
+        )
+        rows = [
+            {
+                **{"label": label.value, "model": sample.model, "effect": effect},
+                **{"measure": slope.measure, "odds_ratio": slope.odds_ratio},
+                **{"inflation": slope.inflation, "rate": float(sample.refused.mean())},
+            }
+            for sample, effect, slope in estimates
+        ]
+        parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
     names = ["label", "model", "effect", "measure", "odds_ratio", "inflation", "rate", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
 
