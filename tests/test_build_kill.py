@@ -94,22 +94,30 @@ def killed_and_whole(
     clock: Clock, recipe: object, folder: Path, options: Callable[[ScriptedServer], list[str]]
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """Build once with kills at random moments, and once without; give what was published."""
-    chance = random.Random(7)
     with ScriptedServer(clock.script) as server:
         said = options(server)
-        for _ in range(KILLS):
-            asked = len(server.requests)
-            process = start(recipe, folder / "killed", *said)
-            while len(server.requests) == asked and process.poll() is None:
-                time.sleep(0.01)  # most of a run's time goes into loading; kill while it works
-            time.sleep(chance.uniform(0, 1.5))
-            process.kill()
-            process.wait()
-            clock.killed()
-        finish(recipe, folder / "killed", *said)
-        assert clock.asked_again() == []
+        build_with_kills(clock, server, recipe, folder / "killed", said)
         finish(recipe, folder / "whole", *said)
     return finished_set(folder / "killed"), finished_set(folder / "whole")
+
+
+def build_with_kills(
+    clock: Clock, server: ScriptedServer, recipe: object, out: Path, said: list[str],
+    longest: float = 1.5,
+) -> None:  # fmt: skip
+    """Build, killed at most `longest` seconds after its work goes on, KILLS times; ask nothing twice."""
+    chance = random.Random(7)
+    for _ in range(KILLS):
+        asked = len(server.requests)
+        process = start(recipe, out, *said)
+        while len(server.requests) == asked and process.poll() is None:
+            time.sleep(0.01)  # most of a run's time goes into loading; kill while it works
+        time.sleep(chance.uniform(0, longest))
+        process.kill()
+        process.wait()
+        clock.killed()
+    finish(recipe, out, *said)
+    assert clock.asked_again() == []
 
 
 def finished_set(out: Path) -> dict[str, bytes]:
