@@ -20,7 +20,7 @@ from or_eval.analysis.figures.drawing import (
     over_refusal,
     tooltips,
 )
-from or_eval.analysis.figures.shown_names import shown_names
+from or_eval.analysis.figures.shown_names import em_width, shown_names
 
 _SIZE = 220
 _REACH = {"x": 1.75, "y": 1.3}
@@ -30,6 +30,8 @@ _GAP = 10
 _RINGS = (0.25, 0.5, 0.75, 1.0)
 _LABELS_AT = 1.12
 _LONGEST_CATEGORY = 13.0
+_LETTER = 9.0
+"""Pixels of an em of a category's name."""
 _COLUMNS = 3
 
 
@@ -68,7 +70,7 @@ def radar(rates: pd.DataFrame) -> Figure | None:
         "radar",
         "Over-refusal over categories, model by model",
         note + hollow_note(data),
-        finished(chart, least=_WIDTH + _GAP, panels=len(panels), margin=None),
+        finished(chart, least=_width(angles) + _GAP, panels=len(panels), margin=None),
         known[["model", "category", "n", "refused", "rate", "lower", "upper"]],
     )
 
@@ -131,6 +133,16 @@ def _grid(angles: dict[str, float]) -> Any:
         .encode(x=_axis("x0"), y=_axis("y0"), x2="x:Q", y2="y:Q"),
         *(text.encode(**place, text="name:N") for text in [*texts, small]),
     )
+
+
+def _width(angles: dict[str, float]) -> float:
+    """Give how wide a panel is with the names at its sides."""
+    radius, shown = _SIZE / 2 / _REACH["y"], shown_names(angles, _LONGEST_CATEGORY)
+    reach = {"left": 0.0, "right": 0.0, "center": 0.0}
+    for name, turn in angles.items():
+        out = _LABELS_AT * radius * abs(sin(turn)) + _LETTER * em_width(shown[name])
+        reach[_side(turn)] = max(reach[_side(turn)], out)
+    return max(_WIDTH, reach["left"] + reach["right"])
 
 
 def _side(turn: float) -> str:

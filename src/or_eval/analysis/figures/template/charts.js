@@ -45,7 +45,9 @@
   const fitted = (spec, whole) => {
     const { least, panels, margin, beside, square } = spec.usermeta;
     if (!panels) {
-      return { ...spec, width: Math.max(whole, least), autosize: { type: "fit-x", contains: "padding" } };
+      // Fitting makes columns narrower, and so the last slanted name stands out farther than was reckoned.
+      const padding = { left: 5, right: 20, top: 5, bottom: 5 };
+      return { ...spec, padding, width: Math.max(whole, least), autosize: { type: "fit-x", contains: "padding" } };
     }
     const room = whole < NARROW ? whole : whole - beside;
     const columns = Math.max(1, Math.min(panels, Math.floor(room / least)));
