@@ -30,7 +30,7 @@ _GAP = 10
 _RINGS = (0.25, 0.5, 0.75, 1.0)
 _LABELS_AT = 1.12
 _LONGEST_CATEGORY = 13.0
-_LETTER = 9.0
+_LETTER = 10.0
 """Pixels of an em of a category's name."""
 _COLUMNS = 3
 
