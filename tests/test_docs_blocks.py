@@ -1,7 +1,7 @@
 """Every command and Python block of the docs runs, in the order in which a reader would run it.
 
 Hosted models are played by a server on loopback, and runs are short; ``docs_commands.NOT_RUN`` says
-what isn't run. It takes minutes, so it waits to be asked for: ``make check-docs``.
+what isn't run. It takes minutes, so it waits to be asked for: ``make docs-run``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from replayed import run_replay, write_jsonl
 from servers import API_KEY, ScriptedServer
 
 pytestmark = pytest.mark.skipif(
-    "OR_EVAL_DOCS" not in os.environ, reason="takes minutes: make check-docs runs it"
+    "OR_EVAL_DOCS" not in os.environ, reason="takes minutes: make docs-run runs it"
 )
 
 _LOGS = re.compile(r"\b(?:logs/(?:xstest|both|before|after|mine|replay(?:ed)?|LOG)|audited)\b(?!/)")

@@ -1,13 +1,17 @@
 """What is installed: light imports, the entry point, the command line, the data in the wheel."""
 
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+import yaml
 
+import or_eval
 from made_logs import made_log, made_sample
 from or_eval.cli import _COMMANDS, main
 
@@ -53,6 +57,43 @@ def test_inspect_lists_every_task() -> None:
 
     listed = list_tasks("src/or_eval/tasks", root_dir=ROOT)
     assert sorted(task.name for task in listed) == ours.__all__
+
+
+@pytest.mark.parametrize(
+    "entry", list((ROOT / "release" / "register").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_entries_for_the_register_name_tasks_papers_and_pinned_data(entry: Path) -> None:
+    from or_eval.sources.catalogue import catalogue
+
+    said = yaml.safe_load(entry.read_text("utf-8"))
+    assert said["source"].keys() == {"repository_url", "repository_commit", "maintainers"}
+    for task in said["tasks"]:
+        assert f"@task\n@benchmark\ndef {task['name']}(" in (ROOT / task["task_path"]).read_text()
+        known = catalogue()[task["name"]]
+        assert said["arxiv"].rpartition("/")[2] in known.citation
+        assert known.hub is not None
+        assert known.hub.revision, "the register wants data pinned"
+
+
+def test_workflows_call_what_there_is() -> None:
+    made = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    steps = [
+        step.get("run", "")
+        for workflow in (ROOT / ".github" / "workflows").glob("*.yml")
+        for job in yaml.safe_load(workflow.read_text("utf-8"))["jobs"].values()
+        for step in job["steps"]
+    ]
+    assert {step.removeprefix("make ") for step in steps if step.startswith("make ")} <= {*made}
+    files = [path for step in steps for path in re.findall(r"(?:tests/|\.ci/)[\w/.]+", step)]
+    assert files
+    assert all((ROOT / path).exists() for path in files)
+
+
+def test_the_version_is_one() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert cited["version"] == project["version"] == or_eval.__version__
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 _WITHOUT_EXTRAS = """
