@@ -249,10 +249,10 @@ def test_log_terminal_report_summary_and_pandas_tell_one_number_and_interval(
     n, rate = len(means), means.mean()
     families = n**2 / (size**2).sum()
     variance = families / (families - 1) * ((total - size * rate) ** 2).sum() / n**2
-    events = n * min(rate, 1 - rate)
-    weight = 1 / (1 + (2 * events / families) ** 2)
-    effect = events * variance / (rate * (1 - rate) / n) + weight * n / families
-    effect /= events + weight
+    effect = variance / (rate * (1 - rate) / n)
+    events = n * min(rate, 1 - rate) / max(effect, 1)
+    weight = 0.5 / (1 + (4 * events / families) ** 3)
+    effect = (events * effect + weight * n / families) / (events + weight)
     t, size_of = stats.t.ppf(0.975, families - 1), n / effect
     centre = (rate + t**2 / (2 * size_of)) / (1 + t**2 / size_of)
     half = t * math.sqrt(rate * (1 - rate) / size_of + t**2 / (4 * size_of**2))
