@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from or_eval.analysis.paired_tests import MORE, compare_all, paired
-from or_eval.intervals import rate_interval
+from or_eval.intervals import rate_interval, wilson
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ EPOCHS = (1, 4, 5)
 MODELS = (2, 5, 10)
 RAISED = {0.01: 0.05, 0.05: 0.15, 0.3: 0.45}
 """What one model's rate is where it differs from the others'."""
+COVERED = (0.93, 0.97)
+CALLED = (0.0, 0.06)
+"""Between what coverage, and the error of "more than chance", are to lie."""
 
 _PROMPT_ICC = 0.5
 
@@ -151,7 +154,7 @@ def _print_rates(runs: int) -> None:
     print("| families | ICC | epochs | " + " | ".join(f"rate {rate}" for rate in RATES) + " |")
     print("| --- | --- | --- |" + " ---: |" * len(RATES))
     for world in worlds():
-        covered = [f"{100 * rate_coverage(world, rate, runs):.1f}" for rate in RATES]
+        covered = [_marked(rate_coverage(world, rate, runs), runs, COVERED) for rate in RATES]
         print(f"| {_named(world)} | {' | '.join(covered)} |", flush=True)
 
 
@@ -169,8 +172,9 @@ def _print_differences(runs: int) -> None:
         for models, rate in product(MODELS, RATES):
             equal = comparison_errors(world, (rate,) * models, runs)
             other = comparison_errors(world, (RAISED[rate], *(rate,) * (models - 1)), runs, seed=2)
-            shown = (equal.covered, other.covered, equal.called, equal.pushed)
-            cells.append(" / ".join(f"{100 * share:.0f}" for share in shown))
+            covered = [_marked(found.covered, runs, COVERED) for found in (equal, other)]
+            wrong = [_marked(share, runs, CALLED) for share in (equal.called, equal.pushed)]
+            cells.append(" / ".join(covered + wrong))
         print(f"| {_named(world)} | {' | '.join(cells)} |", flush=True)
 
 
@@ -189,6 +193,12 @@ def _print_power(runs: int) -> None:
         print(f"| {families} × {members} | {models} | {' | '.join(cells)} |", flush=True)
 
 
+def _marked(share: float, runs: int, aim: tuple[float, float]) -> str:
+    """Write a share in percent; with a star where so many runs don't miss the aim by chance."""
+    _, lower, upper = wilson(share, runs)
+    return f"{100 * share:.1f}{'*' if upper < aim[0] or lower > aim[1] else ''}"
+
+
 def _named(world: World) -> str:
     return f"{world.families} × {world.members} | {world.icc} | {world.epochs}"
 
@@ -202,6 +212,9 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*_PARTS, []], help="Which; all by default.")
     parser.add_argument("--runs", type=int, default=1000)
     arguments = parser.parse_args()
+    _, lower, upper = wilson(0.95, arguments.runs)
+    print(f"{arguments.runs} runs: what is 95.0 reads {100 * lower:.1f} to {100 * upper:.1f}.")
+    print("A star: beyond the aim (93-97 covered, 6 called different at most), not by chance.")
     for part in arguments.parts or _PARTS:
         _PARTS[part](arguments.runs)
 

@@ -239,6 +239,7 @@ def test_log_terminal_report_summary_and_pandas_tell_one_number_and_interval(
 
     assert in_frame["rate"] == pytest.approx(means.mean())
     assert in_log["over_refusal_rate"] == pytest.approx(means.mean())
+    assert in_summary["over_refusal"] == pytest.approx(means.mean())
     for end in ("lower", "upper"):
         assert in_log[f"over_refusal_rate_{end}"] == pytest.approx(in_frame[end])
         assert in_summary[f"over_refusal_{end}"] == pytest.approx(in_frame[end])
