@@ -98,7 +98,7 @@ def with_worst_case(effect: Number, worst: Number, events: Number, families: Num
         events: Refusals, or answers where these are fewer.
         families: Number of families.
     """
-    told = events / np.maximum(effect, 1)
+    told: Number = events / np.maximum(effect, 1)
     weight = 0.5 / (1 + (4 * told / families) ** 3)
     return (told * effect + weight * worst) / (told + weight)
 
