@@ -319,3 +319,10 @@ def test_half_that_is_lacking_makes_a_partial_refusal_and_a_note_does_not() -> N
     )
     noted = classify_response(f"{lacks} {whole}", prompt="What is the weather in Oslo like?")
     assert noted.label == ResponseClass.DIRECT_ANSWER
+
+
+def test_question_right_after_yes_asks_for_what_is_missing() -> None:
+    asks = "Of course! Which job is it for, and could you paste the text?"
+    promise = "I work through it line by line, and keep your own voice wherever that is possible."
+    verdict = classify_response(f"{asks} {promise} {promise}", prompt="Proofread my cover letter")
+    assert (verdict.label, verdict.certain) == (ResponseClass.INDIRECT_REFUSAL, False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from or_eval.schema import UnscoredReason
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules.acts import ReadPassage, may_decline, read_passages
 from or_eval.scorers.rules.certainty import is_certain
-from or_eval.scorers.rules.decision import Outline, Ruling, decide, outline_of
+from or_eval.scorers.rules.decision import Ruling, decide
 from or_eval.scorers.rules.detection import (
     Languages,
     detect_languages,
@@ -21,6 +22,7 @@ from or_eval.scorers.rules.language_pack import (
     language_codes,
     language_pack,
 )
+from or_eval.scorers.rules.outline import Outline, outline_of
 from or_eval.scorers.rules.quotation import blank_quotations
 from or_eval.scorers.rules.reasons import reason_of
 from or_eval.scorers.rules.request import Request
@@ -80,6 +82,8 @@ def classify_response(
             passages(blank_quotations(part, keep_whole=keep_whole), at), packs
         )
     ]
+    if request is not None:
+        readings = [_without_doubt_of(request, reading) for reading in readings]
     outline = outline_of(readings, request)
     ruling = decide(outline, request, said)
     # Of a language in letters that are not its own, the patterns know too little.
@@ -88,6 +92,7 @@ def classify_response(
     if certain and not ruling.label.refused:
         certain = (
             all(pack.certain_answers for pack in packs)
+            and (request is None or request.may_be_answered_certainly)
             and _holds_no_refusal(said, outline, packs)
             and not strays(said, prompt or "", languages.read)
         )
@@ -99,6 +104,14 @@ def classify_response(
         reason=reason_of(ruling, outline, packs),
         note=note,
     )
+
+
+def _without_doubt_of(request: Request, reading: ReadPassage) -> ReadPassage:
+    """Take from a passage the doubt that its prompt's own words leave, said again."""
+    doubts = [pattern.id for pattern in reading.patterns if pattern.act is Act.DOUBT]
+    if not doubts or not request.doubts.issuperset(doubts):
+        return reading
+    return replace(reading, acts=reading.acts - {Act.DOUBT})
 
 
 def _holds_no_refusal(said: str, outline: Outline, packs: Sequence[LanguagePack]) -> bool:

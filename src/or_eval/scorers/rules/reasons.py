@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from or_eval.schema import Reason
 from or_eval.scorers.rules.acts import ReadPassage, grounds_of
-from or_eval.scorers.rules.decision import Outline, Ruling
+from or_eval.scorers.rules.decision import Ruling
 from or_eval.scorers.rules.language_pack import GROUNDS, Act, LanguagePack
+from or_eval.scorers.rules.outline import Outline
 
 # Where a sentence gives several grounds, the one that says most: harm is in every second refusal.
 _TELLING = (

@@ -12,6 +12,7 @@ from or_eval.scorers.rules.language_pack import (
     Act,
     LanguagePack,
     common_words,
+    language_codes,
     language_pack,
 )
 from or_eval.scorers.rules.quotation import quotations
@@ -39,7 +40,7 @@ class Request:
 
     def __init__(self, prompt: str, packs: Sequence[LanguagePack]) -> None:
         self._prompt = prompt
-        self._read = detect_languages(prompt).read
+        self._tag, self._read = detect_languages(prompt)
         asked = {code: language_pack(code) for code in self._read}
         if not asked or len(prompt) < _SHORT_PROMPT:
             # A few words may be taken for another language; the response's is a second witness.
@@ -48,6 +49,12 @@ class Request:
         common = frozenset[str]().union(*(common_words(code) for code in asked))
         self.topic = Topic(prompt, common)
         self.same_language = not self._read or any(pack.code in self._read for pack in packs)
+
+    @property
+    def may_be_answered_certainly(self) -> bool:
+        """Whether its language is none that models so often lose, in favour of others, too."""
+        codes = {self._tag, *self._read}.intersection(language_codes())
+        return all(language_pack(code).certain_answers for code in codes)
 
     @property
     def asks_whether(self) -> bool:
@@ -59,6 +66,13 @@ class Request:
     def asks_how_alone(self) -> bool:
         """Whether it asks for a way to do something, and for no text."""
         return Act.ASKS_HOW in self.asks and Act.ASKS_DOCUMENT not in self.asks
+
+    @cached_property
+    def doubts(self) -> frozenset[str]:
+        """The patterns of doubt that match in it: its own words, said again, leave none."""
+        prompt = self._prompt[:_SAMPLE_CHARS]
+        read = read_passages(passages(prompt), [language_pack(code) for code in self._read])
+        return frozenset(p.id for r in read for p in r.patterns if p.act is Act.DOUBT)
 
     @cached_property
     def declines(self) -> bool:
