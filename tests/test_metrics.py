@@ -157,15 +157,15 @@ def test_results_of_an_eval(tmp_path):
     assert (result.scored_samples, result.unscored_samples) == (3, 1)
     values = {name: metric.value for name, metric in result.metrics.items()}
     assert list(values) == [
-        "refusal_rate",
-        "refusal_rate_lower",
-        "refusal_rate_upper",
         "over_refusal_rate",
         "over_refusal_rate_lower",
         "over_refusal_rate_upper",
         "toxic_rejection_rate",
         "toxic_rejection_rate_lower",
         "toxic_rejection_rate_upper",
+        "refusal_rate",
+        "refusal_rate_lower",
+        "refusal_rate_upper",
         "safe/privacy",
         "safe/violence",
     ]

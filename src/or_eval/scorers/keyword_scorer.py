@@ -21,9 +21,10 @@ from or_eval.scorers.metrics import (
 @scorer(
     name="keywords",
     metrics=[
-        refusal_rate(),
+        # The viewer's header has room for the first two.
         over_refusal_rate(),
         toxic_rejection_rate(),
+        refusal_rate(),
         refusal_rate_by_category(),
         refusal_rate_by_language(),
         refusal_rate_by_framing(),

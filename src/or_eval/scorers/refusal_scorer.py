@@ -50,9 +50,10 @@ logger = getLogger(__name__)
 # answer without a fence. `multi_scorer` keeps neither the votes' classes nor their reasons.
 @scorer(
     metrics=[
-        refusal_rate(),
+        # The viewer's header has room for the first two.
         over_refusal_rate(),
         toxic_rejection_rate(),
+        refusal_rate(),
         refusal_rate_by_category(),
         refusal_rate_by_language(),
         refusal_rate_by_framing(),

@@ -6,25 +6,24 @@ from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesSort, TaskSamplesVie
 
 from or_eval.schema import Outcome
 
-# Columns left out appear by themselves in logs that have any (error, limit, retries, epoch).
-_COLUMNS = [
-    TaskSamplesColumn(id="sampleStatus"),
-    TaskSamplesColumn(id="input"),
-    TaskSamplesColumn(id="target"),
-    TaskSamplesColumn(id="answer"),
+# All up to provenance fit a window of 1280 pixels; the viewer shows every score, so the rest stand
+# last. Columns left out appear by themselves in logs that have any (error, limit, retries, epoch).
+_PROMPT = [TaskSamplesColumn(id="sampleStatus"), TaskSamplesColumn(id="input")]
+_VERDICT = [
     TaskSamplesColumn.score("outcome", "result"),
-    TaskSamplesColumn.score("outcome", "provenance"),
+    TaskSamplesColumn(id="answer"),
+    TaskSamplesColumn.score("outcome", "category"),
     TaskSamplesColumn.score("outcome", "reason"),
     TaskSamplesColumn.score("outcome", "decided_by"),
     TaskSamplesColumn.score("outcome", "certain"),
+    TaskSamplesColumn.score("outcome", "provenance"),
     TaskSamplesColumn.score("outcome", "scorer"),
-    TaskSamplesColumn.score("outcome", "category"),
     TaskSamplesColumn.score("refusal"),
+    TaskSamplesColumn(id="target", visible=False),
     TaskSamplesColumn(id="sampleId", visible=False),
     TaskSamplesColumn(id="tokens", visible=False),
     TaskSamplesColumn(id="duration", visible=False),
 ]
-
 _FRAMING = TaskSamplesColumn.score("outcome", "framing")
 
 # Refused safe prompts first: labels in order of the alphabet, refusals (1) before answers (0).
@@ -32,7 +31,7 @@ _SORT = [TaskSamplesSort(column="target"), TaskSamplesSort.score("refusal", dir=
 
 
 def sample_list(*, framings: bool = False) -> ViewerConfig:
-    """Show each prompt with its label, class, stage and category; refused safe prompts first.
+    """Show each prompt with what happened, class, category and stage; refused safe prompts first.
 
     Content is marked as untrusted: responses come from models whose safeguards are being tested,
     so the viewer shows them as plain text, with no links, images or invisible characters.
@@ -45,12 +44,12 @@ def sample_list(*, framings: bool = False) -> ViewerConfig:
         task_samples_view=TaskSamplesView(
             name="Refusals",
             multiline=False,
-            columns=[*_COLUMNS[:3], _FRAMING, *_COLUMNS[3:]] if framings else _COLUMNS,
+            columns=[*_PROMPT, *([_FRAMING] if framings else []), *_VERDICT],
             sort=_SORT,
             score_labels={
-                "result": "What happened",
-                "provenance": "Who refused",
-                "reason": "Why",
+                "result": "Outcome",
+                "provenance": "Refused by",
+                "reason": "Reason given",
                 "decided_by": "Decided by",
                 "certain": "Certain",
                 "scorer": "Score",
