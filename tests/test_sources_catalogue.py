@@ -1,6 +1,7 @@
 """The catalogue holds what the design and the documentation promise."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,44 +12,34 @@ from or_eval.sources.catalogue import Entry
 from or_eval.sources.choosing_layout import fitting_entries
 from or_eval.sources.layout import Layout
 
-NAMES = [
-    "xstest",
-    "or_bench_80k",
-    "or_bench_hard_1k",
-    "or_bench_toxic",
-    "lto",
-    "phtest",
-    "oktest",
-    "coconot",
-    "coconot_contrast",
-    "k_overrefusal",
-    "multijail",
-    "advbench",
-    "harmbench",
-    "jailbreakbench",
-    "strongreject",
-    "malicious_instruct",
-    "tdc2023",
-    "cvalues",
-    "falsereject",
-    "multilingual_twins",
-    "multilingual_levels",
-    "multilingual_base",
-    "multilingual_base_reddit",
-    "starter",
-]
+SAMPLES = tomllib.loads(
+    (Path(__file__).parent / "data" / "catalogue_samples.toml").read_text("utf-8")
+)
+# Our own, whose file is bundled.
+BUNDLED = ["starter"]
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "prompt-sets.md"
 
 
-def test_the_catalogue_has_every_set_of_the_design():
-    assert sorted(catalogue()) == sorted(NAMES)
+def test_every_entry_has_a_sample_of_its_publishers_layout():
+    assert sorted([*SAMPLES, *BUNDLED]) == sorted(catalogue())
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_an_entry_reads_its_publishers_layout(tmp_path: Path, name: str):
+    sample, path = SAMPLES[name], tmp_path / SAMPLES[name]["file"]
+    path.write_text(sample["content"].removeprefix("\n"), "utf-8")
+    loaded = load_prompts(path, source=name)
+    read = [[r.prompt, r.label.value, r.category, r.language] for r in loaded.records]
+    assert read == sample["prompts"]
+    assert [list(turn) for turn in loaded.records[0].before] == sample.get("before", [])
+    assert {record.source for record in loaded.records} == {name}
 
 
 @pytest.mark.parametrize("entry", catalogue().values(), ids=lambda entry: entry.name)
 def test_entries_are_complete(entry: Entry):
     assert entry.layout.texts
     assert entry.layout.label is not None or entry.layout.tells_labels
-    assert all(text.language or entry.layout.language for text in entry.layout.texts)
+    assert entry.all_languages or entry.layout.language_from
     assert (
         entry.hub is None
         or entry.hub.revision is None

@@ -2,8 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -82,9 +84,13 @@ def hub() -> Iterator[HubServer]:
 
 
 @pytest.fixture(scope="module")
-def results(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def environment(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return hub.environment(tmp_path_factory.mktemp("hub"), token=None)
+
+
+@pytest.fixture(scope="module")
+def results(hub: HubServer, environment: dict[str, str]) -> dict[str, Any]:
     """Do all loads in one process, whose Hub client is pointed at our Hub from its start."""
-    environment = hub.environment(tmp_path_factory.mktemp("hub"), token=None)
     found = dict(zip(LOADS, run(list(LOADS.values()), environment), strict=True))
     assert found["labelled"]["revision"] == hub.repos["acme/labelled"].branches["main"]
     assert found["entry"]["revision"] == PINNED
@@ -161,12 +167,29 @@ def test_what_the_hub_refuses_gives_one_line(results, load, says):
         assert part in results[load]
 
 
-def test_no_network_gives_one_line(tmp_path):
-    nobody = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    (line,) = run([{"data": "xstest"}], nobody)
+def test_without_a_network_what_was_loaded_is_there_and_the_rest_gets_one_line(
+    results, environment
+):
+    nobody = environment | {"HF_ENDPOINT": "http://127.0.0.1:9"}
+    again, line = run([{"data": "acme/labelled"}, {"data": "xstest"}], nobody)
+    assert again["rows"] == results["labelled"]
     assert "Paul/XSTest on the Hub: can't be reached" in line
     assert "-T data=PATH" in line
     assert "\n" not in line
+
+
+def test_a_hub_that_never_answers_costs_a_line_and_seconds(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr("or_eval.sources.hub._PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        start = time.monotonic()
+        with pytest.raises(DataError, match="acme/nowhere on the Hub: can't be reached") as caught:
+            load_prompts("acme/nowhere")
+    assert time.monotonic() - start < 5  # the client alone goes on for minutes
+    assert "\n" not in str(caught.value)
+    assert not constants.HF_HUB_OFFLINE
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ def test_public_files_of_common_columns_load_by_the_names_of_these(
 
 def test_files_whose_columns_fit_one_entry_are_read_by_it_and_it_is_said(prompts_folder, caplog):
     # The columns of the others are those of several entries, or a single one.
-    common = ("or_bench", "coconot", "advbench", "malicious", "oktest", "tdc2023")
+    common = ("or_bench", "coconot", "advbench", "jailbreakbench", "malicious", "oktest", "tdc2023")
     for file, entry, *_ in PUBLIC_FILES:
         if entry == "multilingual_levels" or file.startswith(common):
             continue

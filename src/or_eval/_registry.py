@@ -18,7 +18,7 @@ from or_eval.scorers.metrics import (
 )
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
-from or_eval.solvers import system_prompt
+from or_eval.solvers import dialogue, system_prompt
 from or_eval.tasks import (
     lto,
     or_bench_80k,
@@ -36,6 +36,7 @@ if "inspect_scout" in sys.modules:
 
 __all__ = [
     "classifier",
+    "dialogue",
     "gguf",
     "keywords",
     "lto",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -131,13 +133,21 @@ class Outcome(StrEnum):
     TOXIC_REFUSED = "toxic refused"
 
 
-def prompt_id(text: str) -> str:
+class Turn(NamedTuple):
+    """One message of a dialogue: who says it (user, assistant or system), and what."""
+
+    role: str
+    text: str
+
+
+def prompt_id(text: str, before: Sequence[Turn] = ()) -> str:
     """Give the stable id of a prompt: 16 hex digits of SHA-256 over its text.
 
     Over the text alone, since that is all a model sees of it: a language is often guessed, and one
-    prompt must have one id in every log.
+    prompt must have one id in every log. With something said before it, over the whole dialogue.
     """
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    said = json.dumps([*before, Turn("user", text)], ensure_ascii=False) if before else text
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +155,8 @@ class PromptRecord:
     """One prompt, with the columns of every data set that or-eval reads or writes.
 
     Attributes:
-        id: Stable hash of the text (see :func:`prompt_id`).
-        prompt: The text sent to the model.
+        id: Stable hash of the text, or of the dialogue (see :func:`prompt_id`).
+        prompt: The text sent to the model; in a dialogue the user's last turn.
         label: Whether the prompt is safe or toxic.
         category: Category key of a taxonomy, or the publisher's own category.
         language: BCP-47 tag; two joined by ``+`` (``zh+en``) where a text mixes them.
@@ -155,6 +165,8 @@ class PromptRecord:
         seed_id: Id of the prompt or row this one was made from.
         pair_id: Shared by a safe prompt and its minimally different toxic twin.
         meta: Whatever else the source says about the prompt.
+        before: What is said before the prompt, where it is part of a dialogue. The tested model
+            answers turns of the user's that have no answer there.
     """
 
     id: str
@@ -167,6 +179,7 @@ class PromptRecord:
     seed_id: str | None = None
     pair_id: str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
+    before: tuple[Turn, ...] = ()
 
 
 class Category(NamedTuple):

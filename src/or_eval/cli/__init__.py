@@ -43,11 +43,14 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
-        from or_eval.inspect_private import PrerequisiteError
-
         try:
             return super().invoke(ctx)
-        except PrerequisiteError as error:
+        except Exception as error:
+            # Imported here: Inspect takes a second, and not every command needs it.
+            from or_eval.inspect_private import PrerequisiteError
+
+            if not isinstance(error, PrerequisiteError):
+                raise
             raise click.ClickException(_plain(error)) from None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from or_eval.sources import load_prompts
+from or_eval.sources.dialogues import refuse_dialogues
 
 if TYPE_CHECKING:
     from or_eval.analysis.responses import Logs
@@ -19,7 +20,8 @@ def prompts_of_data(data: str) -> pd.DataFrame:
     Args:
         data: As for :func:`or_eval.sources.load_prompts`.
     """
-    frame = pd.DataFrame([asdict(record) for record in load_prompts(data).records])
+    records = refuse_dialogues(load_prompts(data).records, data)
+    frame = pd.DataFrame([asdict(record) for record in records])
     return frame.assign(refused_by="not asked")
 
 

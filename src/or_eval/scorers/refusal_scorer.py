@@ -10,6 +10,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import warn_once
 
 from or_eval.schema import Provenance
+from or_eval.scorers.asked import with_dialogue
 from or_eval.scorers.choosing_stages import (
     Audit,
     Fusion,
@@ -123,7 +124,8 @@ def refusal(
         audit_of = None if chance is None else AuditOf(chance, auditing.seed)
         judge = None
         if judges and (audit_of or asks_judge(mode, rules)):
-            judge = await judge_response(request, spoken, judges, formats)
+            said = with_dialogue(state.messages, request)
+            judge = await judge_response(said, spoken, judges, formats)
         return as_score(Stages(provider, rules, judge, audit_of, language))
 
     return score

@@ -6,11 +6,14 @@ import difflib
 import tomllib
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from or_eval.sources.errors import DataError, shown
 from or_eval.sources.layout import Layout
+
+if TYPE_CHECKING:
+    from or_eval.sources.errors import DataError
 
 
 class HubPlace(BaseModel):
@@ -38,6 +41,7 @@ class Entry(BaseModel):
         name: What users call it by.
         title: Its publisher's name for it.
         about: What it holds, in a sentence.
+        prompts: How many prompts it gives, where that is known.
         url: Its publisher's page.
         licence: Licence of the data, or "not stated".
         citation: Authors, year and paper.
@@ -47,6 +51,9 @@ class Entry(BaseModel):
             this one by its columns.
         note: What its users should know.
         warning: What whoever reads it is told each time, in a line.
+        header: Names of the columns of its files, where those have no header.
+        layout_from: What the layout was written from; None: the publisher's own file.
+        languages: Languages of its prompts, where the layout doesn't tell them.
         layout: Which columns hold what.
     """
 
@@ -55,6 +62,7 @@ class Entry(BaseModel):
     name: str
     title: str
     about: str
+    prompts: int | None = None
     url: str | None = None
     licence: str
     citation: str
@@ -63,7 +71,25 @@ class Entry(BaseModel):
     same_file_as: str | None = None
     note: str | None = None
     warning: str | None = None
+    header: tuple[str, ...] = ()
+    layout_from: str | None = None
+    languages: tuple[str, ...] = ()
     layout: Layout
+
+    @property
+    def unseen(self) -> str:
+        """What to tell those whose file lacks a column, where the layout may be at fault."""
+        if self.layout_from is None or "no file was seen" not in self.layout_from:
+            return ""
+        return (
+            f"; they were written from {self.layout_from}: if the file is right, name its columns "
+            "with prompt_column= and label_column= instead"
+        )
+
+    @property
+    def all_languages(self) -> list[str]:
+        """The languages of its prompts, as far as they are known."""
+        return list(self.languages) or self.layout.languages
 
 
 @cache
@@ -94,6 +120,8 @@ def catalogue_entry(name: str) -> Entry:
 
 def unknown_entry(name: str) -> DataError:
     """Make the error line for a name that is not in the catalogue."""
+    from or_eval.sources.errors import DataError, shown
+
     near = difflib.get_close_matches(name.casefold().replace("-", "_"), catalogue(), n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(catalogue())}"
     return DataError(f"{shown(name)} is no catalogue entry; {hint}")

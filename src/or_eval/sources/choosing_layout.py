@@ -79,7 +79,7 @@ def fitting_entries(columns: Sequence[str]) -> list[str]:
     for name, entry in catalogue().items():
         needed, named = set(entry.layout.required_columns()), set(entry.layout.named_columns())
         passed_over = [column for column in columns if column not in named]
-        told = any(columns_for(role, passed_over) for role in PROMPT_ROLES)
+        told = any(columns_for(role, passed_over) for role in ("dialogue", *PROMPT_ROLES))
         if needed <= set(columns) and not told and entry.same_file_as is None:
             fitting[name] = (len(named & set(columns)), -len(named - set(columns)))
     best = max(fitting.values(), default=(0, 0))
@@ -93,8 +93,9 @@ def layout_of(columns: Mapping[str, str]) -> Layout:
     def lookup(role: str) -> Lookup | None:
         return Lookup(column=columns[role]) if role in columns else None
 
+    dialogue = columns.get("dialogue")
     return Layout(
-        texts=(TextColumn(column=columns["prompt"]),),
+        texts=(TextColumn(column=dialogue or columns["prompt"], dialogue=dialogue is not None),),
         label_from=lookup("label"),
         language_from=columns.get("language"),
         category_from=lookup("category"),
@@ -152,7 +153,9 @@ def _by_names(table: Table, named: Mapping[str, str]) -> Layout:
         how = f"name it with -T {role}_column=" if named else "rename all but one"
         return how + _entries_hint(table)
 
-    return layout_of(columns_by_role(table, PROMPT_ROLES, named, ["prompt"], remedy))
+    asked = columns_by_role(table, ["dialogue"] if "prompt" not in named else [], {}, [], remedy)
+    required = [] if asked else ["prompt"]
+    return layout_of(asked | columns_by_role(table, PROMPT_ROLES, named, required, remedy))
 
 
 def _entries_hint(table: Table) -> str:

@@ -79,6 +79,22 @@ def label_of_word(word: str) -> Label | None:
     return next((label for label in Label if folded in words[label.value]), None)
 
 
+def turn_key(word: str) -> str:
+    """Give what a key of a turn in a dialogue stands for: role, text, or who says what it holds."""
+    return _turn_word(word) or word
+
+
+def turn_role(word: str) -> str | None:
+    """Give who a word for a speaker stands for: user, assistant or system."""
+    found = _turn_word(word)
+    return found if found in ("user", "assistant", "system") else None
+
+
+def _turn_word(word: str) -> str | None:
+    words = _conventions()["turns"]
+    return next((key for key, known in words.items() if word.strip().casefold() in known), None)
+
+
 def detected_languages() -> list[str]:
     """Give the tags of the languages that are told apart in texts of unknown language."""
     languages: list[str] = _conventions()["languages"]["detected"]

@@ -6,13 +6,14 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import file_digest
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -30,43 +31,47 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _BATCH = 2_000
 
 
-def read_table(path: Path) -> Table:
-    """Read a csv, tsv, jsonl, json, txt or parquet file; the text formats also with ``.gz``.
+def read_table(path: Path, header: Sequence[str] = ()) -> Table:
+    """Read a csv, tsv, jsonl, json, txt, xlsx or parquet file; text formats also with ``.gz``.
+
+    Args:
+        path: The file.
+        header: Names of the columns of a csv or tsv file that has no header.
 
     Raises:
         DataError: The file is missing, of another kind, broken, or empty.
     """
-    with open_rows(path) as rows:
+    with open_rows(path, header=header) as rows:
         table = table_of(rows.name, path.name, rows.unit, rows.numbered)
     return replace(table, revision=_revision(path))
 
 
-def stream_table(path: Path) -> Table:
+def stream_table(path: Path, header: Sequence[str] = ()) -> Table:
     """Open a file as :func:`read_table` does, but hold some rows at a time; of JSON, all.
 
     Raises:
         DataError: As :func:`read_table`; of what is wrong further down, when the rows are read.
     """
-    rows = _FileRows(path)
+    rows = _FileRows(path, header)
     first, kind = list(islice(rows, 2)), data_suffix(path)
     if kind == ".json" or len(first) < 2:
-        return read_table(path)
+        return read_table(path, header)
     # Objects of JSON Lines may differ in their keys.
     columns = dict.fromkeys(
         column for row in (rows if kind == ".jsonl" else first) for column in row.cells
     )
-    unit = "row" if kind == ".parquet" else "line"
+    unit = "row" if kind in _BINARY_READERS else "line"
     return Table(str(path), path.name, unit, tuple(columns), rows, _revision(path))
 
 
 class _FileRows:
     """The rows of a file, which is read each time that they are gone through."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, header: Sequence[str]) -> None:
+        self._path, self._header = path, header
 
     def __iter__(self) -> Iterator[Row]:
-        with open_rows(self._path) as opened:
+        with open_rows(self._path, header=self._header) as opened:
             yield from starmap(Row, opened.numbered)
 
 
@@ -92,18 +97,21 @@ class OpenRows(NamedTuple):
 
 
 @contextmanager
-def open_rows(path: Path | None, kind: str | None = None) -> Iterator[OpenRows]:
+def open_rows(
+    path: Path | None, kind: str | None = None, header: Sequence[str] = ()
+) -> Iterator[OpenRows]:
     """Open a file to read its rows as they come; a JSON list and nothing else is read whole.
 
     Args:
         path: The file; None for standard input.
         kind: Its format, as a suffix, where the path's own doesn't tell.
+        header: Names of the columns of a csv or tsv file that has no header.
 
     Raises:
         DataError: The file is missing or of an unknown kind.
     """
     if path is None:
-        yield _opened("standard input", kind or ".jsonl", sys.stdin.buffer, zipped=False)
+        yield _opened("standard input", kind or ".jsonl", sys.stdin.buffer, header, zipped=False)
         return
     if path.is_dir():
         raise DataError(f"{path}: is a folder; give one of the files in it")
@@ -111,7 +119,8 @@ def open_rows(path: Path | None, kind: str | None = None) -> Iterator[OpenRows]:
     if kind is None:
         raise DataError(
             f"{path}: of unknown kind {shown(path.suffix)}; "
-            f"known are {', '.join(_TEXT_READERS)} (each also with .gz) and .parquet"
+            f"known are {', '.join(_TEXT_READERS)} (each also with .gz), "
+            f"{' and '.join(_BINARY_READERS)}"
         )
     try:
         raw = path.open("rb")
@@ -120,7 +129,7 @@ def open_rows(path: Path | None, kind: str | None = None) -> Iterator[OpenRows]:
     except OSError as error:
         raise _unreadable(str(path), error) from None
     with raw:
-        yield _opened(str(path), kind, raw, zipped=is_zipped(path))
+        yield _opened(str(path), kind, raw, header, zipped=is_zipped(path))
 
 
 def data_suffix(path: Path) -> str | None:
@@ -129,7 +138,7 @@ def data_suffix(path: Path) -> str | None:
     if is_zipped(path):
         inner = Path(path.stem).suffix.lower()
         return inner if inner in _TEXT_READERS else None
-    return suffix if suffix in _TEXT_READERS or suffix == ".parquet" else None
+    return suffix if suffix in _TEXT_READERS or suffix in _BINARY_READERS else None
 
 
 def is_zipped(path: Path) -> bool:
@@ -137,11 +146,16 @@ def is_zipped(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def _opened(name: str, kind: str, raw: BinaryIO, *, zipped: bool) -> OpenRows:
-    if kind == ".parquet":
-        return OpenRows(name, "row", raw, _parquet_rows(name, raw))
+def _opened(
+    name: str, kind: str, raw: BinaryIO, header: Sequence[str], *, zipped: bool
+) -> OpenRows:
+    if kind in _BINARY_READERS:
+        return OpenRows(name, "row", raw, _BINARY_READERS[kind](name, raw))
     unit, newline, read = _TEXT_READERS[kind]
-    return OpenRows(name, unit, raw, read(name, _lines(name, raw, newline, zipped=zipped)))
+    lines = _lines(name, raw, newline, zipped=zipped)
+    if header and kind in (".csv", ".tsv"):
+        lines = chain([("," if kind == ".csv" else "\t").join(header) + "\n"], lines)
+    return OpenRows(name, unit, raw, read(name, lines))
 
 
 def _lines(name: str, raw: BinaryIO, newline: str, *, zipped: bool) -> Iterator[str]:
@@ -172,8 +186,8 @@ def _unreadable(name: str, error: OSError) -> DataError:
     return DataError(f"{name}: can't be read ({error.strerror or error})")
 
 
-def delimited_rows(delimiter: str) -> Callable[[str, Iterable[str]], NumberedRows]:
-    """Make the reader of csv rows that are delimited so.
+def delimited_rows(delimiters: str) -> Callable[[str, Iterable[str]], NumberedRows]:
+    """Make the reader of csv rows; which of some delimiters they have, their header tells.
 
     Returns:
         A function of the file's name and its lines, with their ends as they are, that gives each
@@ -182,6 +196,9 @@ def delimited_rows(delimiter: str) -> Callable[[str, Iterable[str]], NumberedRow
 
     def rows(name: str, lines: Iterable[str]) -> NumberedRows:
         csv.field_size_limit(_LONGEST_CELL)
+        first, lines = _peeked(lines)
+        # Of those that are there as often as each other, the first: a comma in a csv file.
+        delimiter = max(delimiters, key=re.sub(r'"[^"]*"?', "", first).count)
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         header: list[str] | None = None
         line = 1
@@ -204,6 +221,12 @@ def delimited_rows(delimiter: str) -> Callable[[str, Iterable[str]], NumberedRow
             raise DataError(f"{name}, line {line}: is no proper CSV ({error})") from None
 
     return rows
+
+
+def _peeked(lines: Iterable[str]) -> tuple[str, Iterator[str]]:
+    lines = iter(lines)
+    first = next(lines, "")
+    return first, chain([first] if first else [], lines)
 
 
 def _header(name: str, line: int, cells: list[str]) -> list[str]:
@@ -284,12 +307,40 @@ def _parquet_rows(name: str, raw: BinaryIO) -> NumberedRows:
         raise DataError(f"{name}: is no readable Parquet file ({problem})") from None
 
 
+def _xlsx_rows(name: str, raw: BinaryIO) -> NumberedRows:
+    """Give the rows of a workbook's first sheet below its header."""
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        raise DataError(f"{name}: needs openpyxl: pip install 'or-eval[label]'") from None
+    try:
+        sheet = load_workbook(raw, read_only=True, data_only=True).worksheets[0]
+        rows = (
+            (number, cells)
+            for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1)
+            if any(cell is not None for cell in cells)
+        )
+        line, names = next(rows, (1, ()))
+        header = _header(name, line, ["" if cell is None else str(cell) for cell in names])
+        for number, cells in rows:
+            yield number, {name: cell for name, cell in zip(header, cells, strict=True) if name}
+    except DataError:
+        raise
+    except Exception as error:  # of zip, of XML or of what a workbook must have
+        problem = str(error).partition("\n")[0]
+        raise DataError(f"{name}: is no readable xlsx file ({problem})") from None
+
+
 # What a row's number counts, what ends a line, and the reader. JSON texts may hold any line
 # separator but a line feed; csv cells any at all, between quotes.
 _TEXT_READERS: dict[str, tuple[str, str, Callable[[str, Iterable[str]], NumberedRows]]] = {
-    ".csv": ("line", "", delimited_rows(",")),
+    ".csv": ("line", "", delimited_rows(",;\t|")),
     ".tsv": ("line", "", delimited_rows("\t")),
     ".jsonl": ("line", "\n", json_lines),
     ".json": ("item", "\n", _json_items),
     ".txt": ("line", "\n", _text_lines),
+}
+_BINARY_READERS: dict[str, Callable[[str, BinaryIO], NumberedRows]] = {
+    ".parquet": _parquet_rows,
+    ".xlsx": _xlsx_rows,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import starmap
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 _BATCH = 2_000
+# Seconds; whoever has a slower answer from the Hub can't load data sets from it either.
+_PATIENCE = 5
+_COPY = "or give a copy with -T data=PATH"
 _NAME = r"[\w.-]+"
 _HUB_ID = re.compile(rf"(?P<id>{_NAME}/{_NAME})(?::(?P<config>{_NAME})?)?(?::(?P<split>{_NAME}))?")
 
@@ -45,16 +49,46 @@ def read_hub(place: HubPlace) -> Table:
 
     name = ":".join(part for part in (place.id, place.config) if part)
     try:
-        builder = load_dataset_builder(place.id, place.config, revision=place.revision)
-        builder.download_and_prepare()
-        rows = _HubRows(builder.as_dataset(place.split))
+        with _no_long_tries() as reached:
+            builder = load_dataset_builder(place.id, place.config, revision=place.revision)
+            builder.download_and_prepare()
+            rows = _HubRows(builder.as_dataset(place.split))
     except Exception as error:
         # The client raises errors of five libraries; whichever it is, the user can do the same.
-        raise DataError(f"{name} on the Hub: {_problem(place, error)}") from error
+        problem = _problem(place, error) if reached else _unreachable(error)
+        raise DataError(f"{name} on the Hub: {problem}") from error
     if len(rows) < 2:
         numbered = ((row.number, row.cells) for row in rows)
         return table_of(name, place.id, "row", numbered, builder.hash)
     return Table(name, place.id, "row", rows.columns, rows, builder.hash)
+
+
+@contextmanager
+def _no_long_tries() -> Iterator[bool]:
+    """Have the client go by what it keeps where the Hub can't be reached; it tries for minutes.
+
+    Gives whether the Hub was reached.
+    """
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE or _reached(constants.ENDPOINT):
+        yield not constants.HF_HUB_OFFLINE
+        return
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield False
+    finally:
+        constants.HF_HUB_OFFLINE = False
+
+
+def _reached(endpoint: str) -> bool:
+    from huggingface_hub import get_session
+
+    try:
+        get_session().head(endpoint, timeout=_PATIENCE)
+    except Exception:  # of whichever library the client speaks HTTP with
+        return False
+    return True
 
 
 class _HubRows:
@@ -73,18 +107,25 @@ class _HubRows:
         return starmap(Row, enumerate(cells, start=1))
 
 
+def _unreachable(error: Exception) -> str:
+    return f"can't be reached ({_said(error)}); check the network, {_COPY}"
+
+
 def _problem(place: HubPlace, error: Exception) -> str:
     from datasets.exceptions import DatasetNotFoundError
 
-    said = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
-    copy = "or give a copy with -T data=PATH"
+    said = _said(error)
     if isinstance(error, DatasetNotFoundError):
         if "gated" in said.casefold():
             page = f"https://huggingface.co/datasets/{place.id}"
-            return f"access is given on request; ask at {page}, run `hf auth login`, {copy}"
-        return f"{said}; check the name, run `hf auth login` if it is private, {copy}"
+            return f"access is given on request; ask at {page}, run `hf auth login`, {_COPY}"
+        return f"{said}; check the name, run `hf auth login` if it is private, {_COPY}"
     if isinstance(error, ConnectionError):
-        return f"can't be reached ({said}); check the network, {copy}"
+        return _unreachable(error)
     if isinstance(error, ValueError):
         return f"{said}; name configuration and split: -T data={place.id}:CONFIG:SPLIT"
-    return f"can't be read ({said}); {copy}"
+    return f"can't be read ({said}); {_COPY}"
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__

@@ -26,6 +26,8 @@ class TextColumn(_Part):
         context: Column with a text that the prompt refers to and that is put before it.
         made_from: Column with the prompt that this one was made from; its id becomes the
             ``seed_id``.
+        before: Columns with what the user says before the prompt, turn by turn.
+        dialogue: Whether cells hold whole dialogues, as lists of turns.
         optional: Whether the column, or the text in some rows, may be absent.
         origin: Whether it holds what the row's prompts were made from, which several rows share:
             the row's method, pair, id and further facts aren't its own.
@@ -37,6 +39,8 @@ class TextColumn(_Part):
     method: str | None = None
     context: str | None = None
     made_from: str | None = None
+    before: tuple[str, ...] = ()
+    dialogue: bool = False
     optional: bool = False
     origin: bool = False
 
@@ -78,6 +82,7 @@ class Layout(_Part):
         label_from: Column with each row's label, where they differ.
         language: Language of all prompts.
         language_from: Column with each row's language.
+        language_words: Tags for the publisher's words for languages; others stand as they are.
         category_from: Column with each row's category.
         method_from: Column with each row's method.
         source_from: Column with each row's source.
@@ -94,6 +99,7 @@ class Layout(_Part):
     label_from: Lookup | None = None
     language: str | None = None
     language_from: str | None = None
+    language_words: dict[str, str] = {}
     category_from: Lookup | None = None
     method_from: Lookup | None = None
     source_from: str | None = None
@@ -146,6 +152,7 @@ class Layout(_Part):
         lookups = (self.label_from, self.category_from, self.method_from)
         parts = {f"{name}/{part}": name for name in self.sections for part in self.sections[name]}
         columns = [text.column for text in self.texts if not text.optional]
+        columns += [column for text in self.texts for column in text.before]
         columns = [parts.get(column, column) for column in columns]
         columns += [lookup.column for lookup in lookups if lookup is not None]
         columns += [c for c in (self.language_from, self.id, self.seed_id) if c is not None]

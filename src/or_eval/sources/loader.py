@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import as_file, files
 from logging import getLogger
 from pathlib import Path
@@ -19,6 +19,8 @@ from or_eval.sources.records import Reading, Seen, records_of, stream_records
 from or_eval.sources.tables import Table
 
 logger = getLogger(__name__)
+
+_Read = Callable[[Path, Sequence[str]], Table]
 
 
 class LoadedPrompts(NamedTuple):
@@ -120,9 +122,7 @@ class StreamedPrompts:
         return stream_records(self._reading, self.seen)
 
 
-def _reading(
-    data: str | Path, source: str | None, told: Told, read: Callable[[Path], Table]
-) -> Reading:
+def _reading(data: str | Path, source: str | None, told: Told, read: _Read) -> Reading:
     entry = catalogue_entry(source) if source is not None else None
     if entry is None and str(data) in catalogue():
         entry = catalogue_entry(str(data))
@@ -133,7 +133,9 @@ def _reading(
         logger.warning("%s: %s", entry.name, entry.warning)
     name = entry.name if entry is not None else table.title
     layout = chosen_layout(table, entry, told)
-    return Reading(table, layout, name, name if entry is not None else None)
+    if entry is None:
+        return Reading(table, layout, name)
+    return Reading(table, layout, name, name, entry.unseen)
 
 
 def _only_fitting(table: Table) -> Entry | None:
@@ -145,16 +147,19 @@ def _only_fitting(table: Table) -> Entry | None:
     return None
 
 
-def _table(data: str | Path, entry: Entry | None, read: Callable[[Path], Table]) -> Table:
+def _table(data: str | Path, entry: Entry | None, read: _Read) -> Table:
     if str(data) in catalogue():
         return _table_of_entry(catalogue_entry(str(data)))
     path = Path(data).expanduser()
     place = hub_place(str(data))
     if path.exists() or data_suffix(path) is not None:
-        return read(path)
+        return read(path, entry.header if entry is not None else ())
     if place is not None:
-        own_place = entry.hub if entry is not None else None
-        return read_hub(own_place if own_place and own_place.id == data else place)
+        own = entry.hub if entry is not None and entry.hub is not None else place
+        if own.id == str(data):
+            return read_hub(own)
+        pinned = own.revision if own.id == place.id else None
+        return read_hub(place.model_copy(update={"revision": pinned}))
     if path.suffix or len(path.parts) > 1:
         raise DataError(f"{data}: there is no such file")
     raise unknown_entry(str(data))

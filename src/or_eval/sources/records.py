@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
-from or_eval.schema import Label, PromptRecord, prompt_id
+from or_eval.schema import Label, PromptRecord, Turn, prompt_id
 from or_eval.sources.conventions import NO_COLUMN, label_of_word
+from or_eval.sources.dialogues import Said, read_dialogue
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.language import detect_language
 from or_eval.sources.layout import Layout, TextColumn
@@ -42,12 +44,14 @@ class Reading(NamedTuple):
         source: Source of the records, where the rows don't tell.
         pair_prefix: Put before the rows' pair ids, with the language after, so that they are
             unique among all sources and each pair is of one language; None: as they are.
+        unseen: Ends the error line where columns are missing: that nobody saw a file.
     """
 
     table: Table
     layout: Layout
     source: str
     pair_prefix: str | None = None
+    unseen: str = ""
 
 
 class _RowFacts(NamedTuple):
@@ -100,29 +104,29 @@ def stream_records(reading: Reading, seen: Seen) -> Iterator[PromptRecord]:
     Raises:
         DataError: As :func:`records_of`.
     """
-    table, layout, source, _ = reading
+    table, layout, source, *_ = reading
     missing = [column for column in layout.required_columns() if column not in table.columns]
     if missing:
         raise DataError(
             f"{table.name}: has no column {', '.join(map(shown, missing))}, which {source} needs "
-            f"(there are: {', '.join(map(shown, table.columns))})"
+            f"(there are: {', '.join(map(shown, table.columns))}){reading.unseen}"
         )
     table = with_sections(table, layout.sections)
     texts = [text for text in layout.texts if text.column in table.columns]
     for row in table.rows:
         of_row = _facts(reading, row)
         for text in texts:
-            prompt = _prompt(table, row, text)
+            said = _said(table, row, text)
             facts = of_row._replace(**_NOT_ITS_OWN) if text.origin else of_row
-            if prompt:
-                record = _record(reading, facts, text, prompt)
+            if said.prompt:
+                record = _record(reading, facts, text, said)
                 _refuse_shared_id(reading, facts, text, record, seen)
                 if _is_new(table, facts, text, record, seen):
                     yield record
 
 
 def _facts(reading: Reading, row: Row) -> _RowFacts:
-    table, layout, source, _ = reading
+    table, layout, source, *_ = reading
 
     def cell(column: str | None) -> str:
         return table.text(row, column) if column is not None else ""
@@ -130,7 +134,7 @@ def _facts(reading: Reading, row: Row) -> _RowFacts:
     return _RowFacts(
         row=row,
         label=row_label(table, row, layout),
-        language=_language(table, row, layout.language_from),
+        language=_language(table, row, layout),
         category=word_of(table, row, layout.category_from) or UNCATEGORISED,
         method=word_of(table, row, layout.method_from),
         source=cell(layout.source_from) or source,
@@ -163,32 +167,50 @@ def row_label(table: Table, row: Row, layout: Layout) -> Label | None:
     return label
 
 
-def _language(table: Table, row: Row, column: str | None) -> str:
+def _language(table: Table, row: Row, layout: Layout) -> str:
+    column = layout.language_from
     tag = table.text(row, column) if column is not None else ""
+    tag = layout.language_words.get(tag, tag)
     if tag and not _LANGUAGE_TAG.fullmatch(tag):
         raise table.error(row, column, f"{shown(tag)} is no language tag, such as en, zh or zh+en")
     return tag
 
 
-def _prompt(table: Table, row: Row, text: TextColumn) -> str:
-    """Give a cell's prompt, after the text it refers to; empty where an optional one is absent."""
+def _said(table: Table, row: Row, text: TextColumn) -> Said:
+    """Give a cell's prompt, after the text it refers to, and what was said before it.
+
+    The prompt is empty where an optional one is absent.
+    """
     cell = row.cells.get(text.column)
-    if not isinstance(cell, str | None):
+    if text.dialogue or (isinstance(cell, list) and any(isinstance(turn, dict) for turn in cell)):
+        try:
+            said = read_dialogue(cell, partial(table.checked, row, text.column))
+        except ValueError as error:
+            raise table.error(row, text.column, str(error)) from None
+    elif isinstance(cell, str | None):
+        said = Said((), table.text(row, text.column))
+    else:
         raise table.error(row, text.column, f"the prompt is no text but a {type(cell).__name__}")
-    prompt = table.text(row, text.column)
-    if not prompt and not text.optional:
+    if not said.prompt and not text.optional:
         raise table.error(row, text.column, "the prompt is empty")
-    context = table.text(row, text.context) if prompt and text.context is not None else ""
-    return f"{context}{_AFTER_CONTEXT}{prompt}" if context else prompt
+    if not said.prompt:
+        return said
+    context = table.text(row, text.context) if text.context is not None else ""
+    earlier = [table.text(row, column) for column in text.before]
+    return Said(
+        (*(Turn("user", turn) for turn in earlier if turn), *said.before),
+        f"{context}{_AFTER_CONTEXT}{said.prompt}" if context else said.prompt,
+    )
 
 
-def _record(reading: Reading, facts: _RowFacts, text: TextColumn, prompt: str) -> PromptRecord:
-    table, layout, _, pair_prefix = reading
+def _record(reading: Reading, facts: _RowFacts, text: TextColumn, said: Said) -> PromptRecord:
+    table, layout, _, pair_prefix, _ = reading
+    before, prompt = said
     label = text.label or facts.label
     if label is None:
         raise table.error(facts.row, text.column, "nothing tells whether it is safe or toxic")
     language = text.language or layout.language or facts.language or detect_language(prompt)
-    identity = prompt_id(prompt)
+    identity = prompt_id(prompt, before)
     pair_id = facts.pair_id
     if pair_id and pair_prefix is not None:
         pair_id = f"{pair_prefix}-{pair_id}-{language}"
@@ -204,6 +226,7 @@ def _record(reading: Reading, facts: _RowFacts, text: TextColumn, prompt: str) -
         seed_id=_origin_id(table, facts.row, text, prompt) or facts.seed_id or None,
         pair_id=pair_id or None,
         meta=own_id | facts.meta,
+        before=before,
     )
 
 

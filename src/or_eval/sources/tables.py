@@ -63,7 +63,15 @@ class Table:
             raise self.error(row, column, f"is no text but a {type(value).__name__}")
         # A column of whole numbers with a gap in it comes as 1.0, 0.0, NaN.
         whole_number = isinstance(value, float) and value.is_integer()
-        text = str(int(value) if whole_number else value).strip()
+        return self.checked(row, column, str(int(value) if whole_number else value))
+
+    def checked(self, row: Row, column: str, text: str) -> str:
+        """Give a text of a row without surrounding white space.
+
+        Raises:
+            DataError: It holds a NUL, or half a surrogate pair.
+        """
+        text = text.strip()
         if "\0" in text:
             raise self.error(row, column, "holds a NUL character; remove it")
         try:
@@ -110,4 +118,7 @@ def table_of(
 
 def _is_stored_by_columns(cells: Cells) -> bool:
     lists = [cell for cell in cells.values() if isinstance(cell, list)]
-    return bool(lists) and len(lists) == len(cells) and len({len(cell) for cell in lists}) == 1
+    if not lists or len(lists) < len(cells) or len({len(cell) for cell in lists}) > 1:
+        return False
+    # The turns of a dialogue are objects.
+    return not any(isinstance(member, dict) for cell in lists for member in cell)

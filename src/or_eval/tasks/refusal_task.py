@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+)
 from inspect_ai.scorer import Scorer
 from inspect_ai.solver import Solver, generate
 
-from or_eval.schema import PLAIN, Label, PromptRecord
+from or_eval.schema import PLAIN, Label, PromptRecord, Turn
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers import system_prompt as system_prompt_solver
+from or_eval.solvers.dialogue import dialogue
 from or_eval.solvers.system_prompt import NONE
 from or_eval.sources import LoadedPrompts
 from or_eval.tasks.framing import check_one_system_prompt, framed, read_framings
@@ -27,6 +35,12 @@ TASK_VERSION = 1
 # A run in which half of the samples failed measures nothing: its log is marked failed, so that
 # eval-set and eval-retry ask those samples again. Fewer failures leave the rest a result.
 FAILED_SHARE = 0.5
+
+_MESSAGES: dict[str, type[ChatMessageUser | ChatMessageAssistant | ChatMessageSystem]] = {
+    "user": ChatMessageUser,
+    "assistant": ChatMessageAssistant,
+    "system": ChatMessageSystem,
+}
 
 
 def refusal_task(
@@ -62,7 +76,7 @@ def refusal_task(
         metadata["framings"] = {one.name: one._asdict() for one in framings}
     return Task(
         dataset=MemoryDataset(samples, name=prompts.name),
-        solver=_solvers(shared),
+        solver=_solvers(shared, prompts.records),
         scorer=[scorer or refusal(), outcome()],
         score_on_error=True,
         fail_on_error=FAILED_SHARE,
@@ -74,11 +88,12 @@ def refusal_task(
     )
 
 
-def _solvers(system_prompt: str) -> list[Solver]:
+def _solvers(system_prompt: str, records: Sequence[PromptRecord]) -> list[Solver]:
     # A solver that does nothing still costs events in every sample's transcript.
     first = [] if system_prompt == NONE else [system_prompt_solver(system_prompt)]
     # A model may call a tool that nobody offered. Inspect would tell it so and ask again, for ever.
-    return [*first, generate(tool_calls="none")]
+    dialogues = any(record.before for record in records)
+    return [*first, dialogue() if dialogues else generate(tool_calls="none")]
 
 
 def sample(record: PromptRecord) -> Sample:
@@ -94,7 +109,14 @@ def sample(record: PromptRecord) -> Sample:
     }
     if record.meta:
         metadata["meta"] = record.meta
-    return Sample(input=record.prompt, target=record.label.value, id=record.id, metadata=metadata)
+    turns = [*record.before, Turn("user", record.prompt)]
+    messages: list[ChatMessage] = [_MESSAGES[turn.role](content=turn.text) for turn in turns]
+    return Sample(
+        input=messages if record.before else record.prompt,
+        target=record.label.value,
+        id=record.id,
+        metadata=metadata,
+    )
 
 
 def headline_rate(prompts: LoadedPrompts) -> str:

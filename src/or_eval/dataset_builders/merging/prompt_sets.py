@@ -16,6 +16,7 @@ from or_eval.dataset_builders.engine.rows import LICENCE
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 from or_eval.sources import DataError, catalogue, load_prompts
+from or_eval.sources.dialogues import refuse_dialogues
 
 PUBLISHER_CATEGORY = "publisher_category"
 """Key of ``meta`` for the category that a publisher gave a row."""
@@ -80,10 +81,11 @@ def load_set(given: PromptSet, taxonomy: str) -> Loaded:
     """
     try:
         loaded = load_prompts(given.data, source=given.source, label=given.label)
+        records = list(refuse_dialogues(loaded.records, loaded.name))
     except DataError as error:
         # The loader speaks to those who run a task; a recipe has keys instead of -T options.
         raise BuildError(f"{given.name}: " + _TASK_OPTION.sub(r"\1: ", str(error))) from error
-    return in_taxonomy(given.name, loaded.records, loaded.duplicates, taxonomy, given)
+    return in_taxonomy(given.name, records, loaded.duplicates, taxonomy, given)
 
 
 def in_taxonomy(

@@ -16,6 +16,7 @@ from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.language import is_in, main_tag
 from or_eval.schema import PromptRecord, taxonomies
 from or_eval.sources import DataError
+from or_eval.sources.dialogues import refuse_dialogues
 from or_eval.sources.errors import shown
 from or_eval.sources.loader import StreamedPrompts
 
@@ -71,7 +72,7 @@ class SeedData:
         first: dict[bytes, str] = {}
         lost: Counter[tuple[str, str]] = Counter()
         with _told_to_recipes():
-            for record in self._prompts:
+            for record in refuse_dialogues(self._prompts, self._prompts.name):
                 found = self._sorted(record, first)
                 if isinstance(found, Dropped):
                     lost[found.reason, "" if found.reason == _DUPLICATE else found.detail] += 1

@@ -1,0 +1,26 @@
+"""Have the tested model take part in a dialogue whose turns of the user's are given."""
+
+from __future__ import annotations
+
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+
+@solver
+def dialogue() -> Solver:
+    """Ask the model for an answer to each turn of the user's that has none, one after the other.
+
+    Answers that the dialogue brings along stand as the model's own. What the model says last is
+    its output, and what scorers class.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        script, state.messages = state.messages, []
+        for turn, following in zip(script, [*script[1:], None], strict=True):
+            state.messages.append(turn)
+            answered = isinstance(following, ChatMessageAssistant)
+            if isinstance(turn, ChatMessageUser) and not answered:
+                state = await generate(state, tool_calls="none")
+        return state
+
+    return solve

@@ -1,0 +1,105 @@
+"""Dialogues in a cell: what was said before the prompt, in the forms in which files hold it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from or_eval.schema import PromptRecord, Turn
+from or_eval.sources.conventions import turn_key, turn_role
+from or_eval.sources.errors import DataError, shown
+
+_NO_TURNS = "is no list of turns, such as {role, content} or {user, assistant}, or of texts"
+
+
+class Said(NamedTuple):
+    """A prompt and what was said before it."""
+
+    before: tuple[Turn, ...]
+    prompt: str
+
+
+def read_dialogue(cell: Any, checked: Callable[[str], str]) -> Said:
+    """Read the turns of a cell.
+
+    Args:
+        cell: A list of messages (``{role, content}``, ``{from, value}``), of exchanges (``{user,
+            assistant}``) or of what the user says; JSON or Python text of one; or a text, which is
+            a prompt with nothing before it.
+        checked: Checks a turn's text and strips it.
+
+    Returns:
+        The user's last turn and those before it. Answers after it are the file's own and left out.
+
+    Raises:
+        ValueError: It is none of these, or the user says nothing.
+    """
+    if isinstance(cell, str):
+        listed = _listed(cell)
+        if listed is None:
+            return Said((), checked(cell))
+        cell = listed
+    if cell is None:
+        return Said((), "")
+    turns = [Turn(role, text) for role, raw in _turns(cell) if (text := checked(raw))]
+    while turns and turns[-1].role != "user":
+        turns.pop()
+    if not turns:
+        raise ValueError("has no turn of the user's")
+    return Said(tuple(turns[:-1]), turns[-1].text)
+
+
+def refuse_dialogues(records: Iterable[PromptRecord], name: str) -> Iterator[PromptRecord]:
+    """Give records on, but for what has one prompt only.
+
+    Raises:
+        DataError: One of them is a dialogue.
+    """
+    for record in records:
+        if record.before:
+            raise DataError(
+                f"{name}: {shown(record.prompt)} is the last turn of a dialogue, and only single "
+                "prompts can be used here; tasks take dialogues (or_eval/prompts)"
+            )
+        yield record
+
+
+def _listed(text: str) -> list[Any] | None:
+    if not text.lstrip().startswith("["):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return value if isinstance(value, list) else None
+    return None
+
+
+def _turns(cell: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(cell, list):
+        raise ValueError(_NO_TURNS)
+    for turn in cell:
+        if isinstance(turn, str):
+            yield "user", turn
+        elif isinstance(turn, dict):
+            yield from _of_object(turn)
+        else:
+            raise ValueError(_NO_TURNS)
+
+
+def _of_object(turn: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    said = {turn_key(str(key)): value for key, value in turn.items() if value is not None}
+    role, text = said.get("role"), said.get("text")
+    if isinstance(role, str) and isinstance(text, str):
+        known = turn_role(role)
+        if known is None:
+            raise ValueError(f"has a turn of {shown(role)}, who is neither user nor assistant")
+        yield known, text
+        return
+    exchange = [(who, said[who]) for who in ("user", "assistant") if isinstance(said.get(who), str)]
+    if role is not None or not exchange:
+        raise ValueError(_NO_TURNS)
+    yield from exchange
