@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Rows: TypeAlias = Collection[PromptRecord]
 """Rows that are counted and can be gone through again and again, in memory or on disk."""
 
-COLUMNS = [field.name for field in fields(PromptRecord)]
+# No stage takes dialogues.
+COLUMNS = [field.name for field in fields(PromptRecord) if field.name != "before"]
 SEED = "seed"
 """Key of ``meta`` under which a row has the text that it was written from."""
 LICENCE = "licence"
