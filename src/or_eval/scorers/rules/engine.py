@@ -82,10 +82,11 @@ def classify_response(
             passages(blank_quotations(part, keep_whole=keep_whole), at), packs
         )
     ]
-    if request is not None:
-        readings = [_without_doubt_of(request, reading) for reading in readings]
     outline = outline_of(readings, request)
     ruling = decide(outline, request, said)
+    if request is not None and not ruling.label.refused:
+        undoubted = [_without_doubt_of(request, reading) for reading in outline.spoken]
+        outline = replace(outline, spoken=undoubted)
     # Of a language in letters that are not its own, the patterns know too little.
     known = languages.tag is not None and "-" not in languages.tag
     certain = known and is_certain(ruling, outline, request)

@@ -174,10 +174,12 @@ def _with_leads(spoken: list[ReadPassage]) -> list[ReadPassage]:
     for index, reading in enumerate(spoken):
         if reading.passage.kind is not Kind.ITEM:
             offers = reading.does(*_DIVERTS)
-            announces = reading.does(Act.COMPLIANCE) and not around
-            # After other talk, an offer goes on to the end of its paragraph.
+            turns = reading.does(Act.PIVOT)
+            # After other talk, an offer goes on to the end of its paragraph, and "however, I can
+            # suggest" makes one.
             instead = around and (offers or (instead and not begins_paragraph(spoken, index)))
-            diverts = (offers or instead) and not reading.does(Act.PIVOT) and not announces
+            announces = reading.does(Act.COMPLIANCE) and not around
+            diverts = offers or not turns if instead else offers and not (turns or announces)
             around = around or talks_around(reading)
         elif diverts:
             reading = replace(reading, acts=reading.acts | {Act.ALTERNATIVE})
