@@ -144,6 +144,7 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=200, help="where nothing raises refusal")
     parser.add_argument("--planted", type=int, default=100, help="where something does")
     parser.add_argument("--families", type=int, default=75)
+    parser.add_argument("--first", type=int, default=0, help="number of the first world")
     options = parser.parse_args()
     too_many = False
     for planted, count in ((False, options.worlds), (True, options.planted)):
@@ -152,7 +153,7 @@ def main() -> int:
             found(
                 world(seed + 10_000 * planted, options.families, planted=planted), planted=planted
             )
-            for seed in range(count)
+            for seed in range(options.first, options.first + count)
         )
         kind, seconds = "planted" if planted else "nulls", time.monotonic() - start
         print(f"{count} {kind}, {options.families} families, {seconds:.0f} s", flush=True)
