@@ -93,6 +93,18 @@ def test_the_smaller_of_two_differences_is_tested_as_if_it_were_alone() -> None:
     assert both.loc[1, "lower"] > 0
 
 
+def test_a_cautious_p_is_above_the_share_of_the_flips_that_were_drawn() -> None:
+    random = np.random.default_rng(3)
+    for families, drawn in ((12, False), (40, True)):
+        refused = random.random((3, families)) < [[0.2], [0.5], [0.5]]
+        contrasts = [paired(refused[0], other) for other in refused[1:]]
+        plain, cautious = (compare_all(contrasts, range(families), cautious=said) for said in (False, True))  # fmt: skip
+        above = 2 * np.sqrt(plain["p"] * (1 - plain["p"]) / 2001) if drawn else 0
+        assert cautious["p"].to_numpy() == pytest.approx((plain["p"] + above).clip(upper=1).to_numpy())  # fmt: skip
+        assert (cautious["lower"] <= plain["lower"]).all()
+        assert ((cautious["p"] < 0.05) == (cautious["lower"] > 0) | (cautious["upper"] < 0)).all()
+
+
 def test_epochs_do_not_change_what_is_compared() -> None:
     """Majority votes of five epochs at a rate of 0.3 would refuse 16 % of the prompts."""
     random = np.random.default_rng(1)

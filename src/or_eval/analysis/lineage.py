@@ -100,7 +100,7 @@ def lineage_effects(
             for _, comparison in found
         ]
         rows = [{"label": label.value, "model": model, **c.row} for model, c in found]
-        tested = compare_all(contrasts, families, level=level)
+        tested = compare_all(contrasts, families, level=level, cautious=True)
         parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
     names = ["label", "model", "step", "a", "b", "n", "rate_a", "rate_b", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)

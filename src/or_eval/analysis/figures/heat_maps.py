@@ -79,9 +79,9 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
         return None
     turned = known.rename(columns={"model_a": "model_b", "model_b": "model_a"})
     data = with_shown_names(pd.concat([known, turned]), "model_a", "model_b")
-    data["text"] = [f"{kappa:.2f}" for kappa in data["kappa"]]
+    data["text"] = [f"{kappa:z.2f}" for kappa in data["kappa"]]
     data["range"] = [
-        "" if pd.isna(lower) else f"{lower:.2f}–{upper:.2f}"
+        "" if pd.isna(lower) else f"{lower:z.2f}–{upper:z.2f}"
         for lower, upper in zip(data["lower"], data["upper"], strict=True)
     ]
     data["interval"] = [
@@ -111,7 +111,7 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
     if similarity["method"].nunique() < 2:
         return None
     data = with_shown_names(similarity, "method", "other").assign(
-        text=[f"{value:.2f}" for value in similarity["similarity"]],
+        text=[f"{value:z.2f}" for value in similarity["similarity"]],
         range="",
         interval=[f"{value:.3f}" for value in similarity["similarity"]],
         n=similarity["pairs"],

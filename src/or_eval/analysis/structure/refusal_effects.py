@@ -141,6 +141,7 @@ def structure_effects(found: Sequence[Sample], *, level: float = LEVEL) -> pd.Da
             [_placed(slope.contrast, sample, families.index) for sample, _, slope in estimates],
             families,
             level=level,
+            cautious=True,
         )
         rows = [
             {
