@@ -170,17 +170,18 @@ def _with_leads(spoken: list[ReadPassage]) -> list[ReadPassage]:
     What announces a list before any other talk, "I can suggest some", offers what was asked for.
     """
     led: list[ReadPassage] = []
-    diverts = instead = around = False
+    diverts = instead = around = declined = False
     for index, reading in enumerate(spoken):
         if reading.passage.kind is not Kind.ITEM:
             offers = reading.does(*_DIVERTS)
-            turns = reading.does(Act.PIVOT)
             # After other talk, an offer goes on to the end of its paragraph, and "however, I can
-            # suggest" makes one.
+            # suggest" makes one: behind a refusal, it may turn to a part of what was asked for.
             instead = around and (offers or (instead and not begins_paragraph(spoken, index)))
             announces = reading.does(Act.COMPLIANCE) and not around
-            diverts = offers or not turns if instead else offers and not (turns or announces)
+            turns = reading.does(Act.PIVOT) and (declined or not (instead and offers))
+            diverts = (offers or instead) and not (turns or announces)
             around = around or talks_around(reading)
+            declined = declined or reading.does(*DECLINES)
         elif diverts:
             reading = replace(reading, acts=reading.acts | {Act.ALTERNATIVE})
         led.append(reading)
