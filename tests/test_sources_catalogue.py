@@ -95,6 +95,9 @@ def test_entries_that_fit_columns_are_suggested():
     assert fitting_entries(["goal", "target"]) == []
     assert fitting_entries(["id", "prompt", "type", "label", "focus", "note"]) == ["xstest"]
     assert fitting_entries(["prompt"]) == []
+    # Of one's own, with the same names by chance; and with a language that XSTest doesn't tell.
+    assert fitting_entries(["id", "prompt", "type", "label"]) == []
+    assert fitting_entries(["id", "prompt", "type", "label", "focus", "note", "lang"]) == []
 
 
 def test_whoever_reads_lto_is_told_that_toxic_rows_are_among_the_safe(tmp_path, caplog):

@@ -72,19 +72,21 @@ def chosen_layout(table: Table, entry: Entry | None, told: Told) -> Layout:
 def fitting_entries(columns: Sequence[str]) -> list[str]:
     """Give the entries that explain most of a file's columns, or none where hardly any is.
 
-    An entry fits that finds all it needs, and passes over none that names alone would tell. Of
-    those that explain as many columns, one fits best that names the fewest others.
+    An entry fits that finds all its publisher's columns, and passes over none that names alone
+    would tell.
     """
-    fitting: dict[str, tuple[int, int]] = {}
+    fitting: dict[str, int] = {}
     for name, entry in catalogue().items():
-        needed, named = set(entry.layout.required_columns()), set(entry.layout.named_columns())
+        layout = entry.layout
+        needed = {*layout.required_columns(), *layout.meta.values()}
+        named = needed | set(layout.named_columns())
         passed_over = [column for column in columns if column not in named]
         told = any(columns_for(role, passed_over) for role in ("dialogue", *PROMPT_ROLES))
         if needed <= set(columns) and not told and entry.same_file_as is None:
-            fitting[name] = (len(named & set(columns)), -len(named - set(columns)))
-    best = max(fitting.values(), default=(0, 0))
+            fitting[name] = len(named & set(columns))
+    most = max(fitting.values(), default=0)
     # A single column, mostly `prompt`, tells nothing.
-    return [name for name, fit in fitting.items() if fit == best and best[0] > 1]
+    return [name for name, explained in fitting.items() if explained == most > 1]
 
 
 def layout_of(columns: Mapping[str, str]) -> Layout:

@@ -8,6 +8,8 @@ from logging import getLogger
 from pathlib import Path
 from typing import NamedTuple
 
+from inspect_ai.util import warn_once
+
 from or_eval.schema import PromptRecord
 from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry, unknown_entry
 from or_eval.sources.choosing_layout import Told, chosen_layout, fitting_entries
@@ -142,7 +144,7 @@ def _only_fitting(table: Table) -> Entry | None:
     """Give the entry to read a table by that no entry was named for, and say so."""
     match fitting_entries(table.columns):
         case [name]:
-            logger.warning("%s: has the columns of %s and is read as that", table.name, name)
+            warn_once(logger, f"{table.name}: has the columns of {name} and is read as that")
             return catalogue_entry(name)
     return None
 
