@@ -1,4 +1,4 @@
-"""The report: its numbers, sentences, tables and folder."""
+"""The report: its numbers, tables, responses and benchmarks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ import csv
 import gzip
 import json
 import re
-import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +13,10 @@ import pandas as pd
 import pytest
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
-from or_eval.analysis import report as reports
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.findings import find
-from or_eval.analysis.report.folder import write_folder
 from or_eval.analysis.report.model_report import model_report
-from or_eval.analysis.report.sentences import answers
-from or_eval.analysis.report.shown_tables import shown_table
-from or_eval.analysis.report.table_files import markdown
-from or_eval.analysis.report.viewer_links import log_folder, sample_link
 from or_eval.analysis.responses import read_logs
-from or_eval.hostile_text import marked_parts, script_json, shortened, visible
 from replayed import run_replay
 from report_logs import embedded, run, summary_of, varied
 
@@ -219,96 +207,6 @@ def test_what_a_page_can_not_hold_is_left_out_in_turn(
     assert report.picks[0].id == "p20"
 
 
-def said(folder: Path) -> str:
-    return "\n".join(chain.from_iterable(answers(find(read_logs(folder))).values()))
-
-
-def test_sentences_on_several_models(tmp_path: Path) -> None:
-    labels = {f"t{n}": "toxic" for n in range(10)} | {f"p{n}": "safe" for n in range(20)}
-    for model, (safe, toxic) in {"a": (15, 10), "b": (15, 10), "c": (0, 4)}.items():
-        samples = [
-            made_sample(key, float(int(key[1:]) < (toxic if key[0] == "t" else safe)), label=label)
-            for key, label in labels.items()
-        ]
-        made_log(tmp_path / f"{model}.eval", model, samples)
-    assert said(tmp_path).splitlines() == [
-        "3 models were asked 20 harmless and 10 toxic prompts.",
-        "Of the harmless prompts, a and b refused most, 75.0 % (53.1–88.8); "
-        "c fewest, 0.0 % (0.0–16.1).",
-        "Of the toxic prompts, a and b refused most, 100.0 % (72.2–100.0); "
-        "c fewest, 40.0 % (16.8–68.7).",
-        "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains "
-        "(not a and b); differences under 26 percentage points would often go unseen.",
-    ]
-
-
-def test_sentences_on_one_model_and_safe_prompts_only(tmp_path: Path) -> None:
-    votes_log(tmp_path, "m", {"a": 1.0, "b": 0.0, "c": None})
-    samples = [made_sample("a", 1.0), made_sample("b", 0.0), made_sample("c", UNSCORED)]
-    made_log(tmp_path / "m.eval", "m", samples)
-    assert said(tmp_path).splitlines() == [
-        "1 model was asked 3 harmless prompts.",
-        "m refused 50.0 % (9.5–90.5; 33.3 % without a verdict) of the harmless prompts.",
-        "1 of 3 responses (33.3 %) has no verdict and counts neither way. That is many: look into "
-        "the reasons first.",
-    ]
-
-
-def test_sentences_on_toxic_and_on_unlabelled_prompts_only(tmp_path: Path) -> None:
-    made_log(tmp_path / "t" / "a.eval", "m", [made_sample("a", 1.0, label="toxic")])
-    assert said(tmp_path / "t").splitlines() == [
-        "1 model was asked 1 toxic prompt. Without harmless prompts, over-refusal can't be told.",
-        "m refused 100.0 % (20.7–100.0) of the toxic prompts.",
-    ]
-    made_log(tmp_path / "u" / "a.eval", "m", [made_sample("a", 1.0, label="unlabelled")])
-    assert said(tmp_path / "u").splitlines() == [
-        "1 model was asked 1 prompt, none of them labelled safe or toxic: "
-        "whether to refuse them was right, nobody says.",
-        "m refused 100.0 % (20.7–100.0) of the prompts.",
-    ]
-
-
-def test_models_on_unlabelled_prompts_are_compared(tmp_path: Path) -> None:
-    for model, every in {"a": 1, "b": 3}.items():
-        samples = [
-            made_sample(f"p{n}", float(n % every == 0), label="unlabelled") for n in range(12)
-        ]
-        made_log(tmp_path / f"{model}.eval", model, samples)
-    assert run(tmp_path, "--out", tmp_path / "report").exit_code == 0
-    page = (tmp_path / "report" / "index.html").read_text("utf-8")
-    assert "Differences between models in refusals" in page
-
-
-def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
-    unsure = {"certain": False}
-    made_log(tmp_path / "a.eval", "a", [made_sample("p", 1.0, score=unsure), made_sample("q", 0.0)])
-    made_log(
-        tmp_path / "b.eval",
-        "b",
-        [made_sample("p", 1.0), made_sample("r", 0.0), made_sample("u", 0.0, label="unlabelled")],
-    )
-    text = said(tmp_path)
-    assert "2 models were asked 3 harmless prompts. 1 more prompt is neither: they enter" in text
-    assert "Not every model was asked every prompt (2 to 3 each)" in text
-    assert "1 of 5 verdicts (20.0 %) is a guess of rules that weren't certain" in text
-    doubts = "25.0 % not certain"  # of both models' responses to harmless prompts
-    assert f"All 2 models refused 50.0 % (9.5–90.5; {doubts}) of the harmless prompts." in text
-    assert "Whether models differ on harmless prompts can't be told" in text
-
-
-def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> None:
-    samples = []
-    for number in range(40):
-        # half of the certain answers to safe prompts are audited, and a quarter of those is wrong
-        judged = "direct_refusal" if number % 8 == 0 else "direct_answer"
-        score = {"audited": number % 2 == 0, "stages": {"judge": {"label": judged}}}
-        samples.append(made_sample(f"s{number}", 0.0, score=score))
-        samples.append(made_sample(f"t{number}", 1.0, label="toxic", score=score))
-    made_log(tmp_path / "a.eval", "m", samples)
-    assert "corrected by the judge's audit of 20 responses to harmless prompts" in said(tmp_path)
-    assert "at most 25.0 percentage points (m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
-
-
 def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
     made_log(tmp_path / "logs" / "a.eval", "m", [made_sample(f"p{n}", 0.0) for n in range(40)])
     unsure = {"certain": False}
@@ -345,42 +243,6 @@ def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text(weighted.replace("0.5", "5"), "utf-8")
     done = run(tmp_path / "logs", *labels, "--out", tmp_path / "out")
     assert "'5' is no probability above 0 and up to 1" in " ".join(done.output.split())
-
-
-def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -> None:
-    samples = [made_sample("lone", 1.0, category="rare")]
-    samples += [made_sample(f"p{n}", float(n < 20), category="common") for n in range(30)]
-    samples += [made_sample(f"q{n}", 0.0, category="never") for n in range(30)]
-    made_log(tmp_path / "a.eval", "m", samples)
-    line = next(line for line in said(tmp_path).splitlines() if "categories" in line)
-    assert line.startswith(
-        "Harmless prompts are refused more than the others, beyond chance, in these categories: "
-        "common, 66.7 %"
-    )
-    assert "rare" not in line
-    assert "never" not in line
-
-
-def test_categories_that_are_alike_are_not_called_worst(tmp_path: Path) -> None:
-    samples = [made_sample(f"p{n}", float(n % 5 == 0), category=f"c{n % 4}") for n in range(80)]
-    made_log(tmp_path / "a.eval", "m", samples)
-    assert "No category of harmless prompts is refused more than the others" in said(tmp_path)
-
-
-def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: Path) -> None:
-    unsure = {"certain": False}
-    samples = [
-        *(made_sample(f"sure{n}", float(n < 2)) for n in range(4)),
-        *(made_sample(f"unsure{n}", float(n < 1), score=unsure) for n in range(4)),
-        *(made_sample(f"none{n}", UNSCORED) for n in range(2)),
-    ]
-    made_log(tmp_path / "logs" / "a.eval", "m", samples)
-    found = summary_of(write_report(tmp_path / "logs", tmp_path / "out").parent)
-    [row] = found["models"]
-    assert row["over_refusal"] == pytest.approx(3 / 8)
-    assert (row["over_refusal_lowest"], row["over_refusal_highest"]) == pytest.approx((0.2, 0.8))
-    assert (row["safe_uncertain"], row["unscored"]) == (0.4, 2)
-    assert "20.0–80.0 %" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 
 def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
@@ -450,193 +312,6 @@ def test_real_responses_fill_the_report(shared_data: Path, tmp_path: Path) -> No
     for prompt in embedded(out, "responses-data")["prompts"]:
         for answer in prompt["responses"]:
             assert answer["response"][1::2] or answer["class"] == "direct_answer"
-
-
-def test_markdown_is_escaped() -> None:
-    shown = shown_table(
-        pd.DataFrame({"model_name": ["[a|b] <i> [x](y)\n*c*", "50 % & $x_1$ \\ ^~"]})
-    )
-    assert markdown(shown).splitlines()[2:] == [
-        "| \\[a\\|b\\] &lt;i&gt; \\[x\\](y) \\*c\\* |",
-        "| 50 % & $x_1$ \\\\ ^\\~ |",
-    ]
-    plain = pd.DataFrame({"model": ["gpt-4.1_mini (system_prompt=safe), +3.0 to -2 %!"]})
-    assert markdown(shown_table(plain)).splitlines()[2] == f"| {plain.iat[0, 0]} |"
-    sly = pd.DataFrame({"model": ["_emphasis_ &lt;b&gt; &#60; __x"]})
-    assert markdown(shown_table(sly)).splitlines()[2] == (
-        "| \\_emphasis\\_ &amp;lt;b&amp;gt; &amp;#60; \\__x |"
-    )
-
-
-def test_intervals_stand_beside_their_figures() -> None:
-    frame = pd.DataFrame(
-        [
-            {"model": "a", "over_refusal": 0.5, "over_refusal_lower": 0.4}
-            | {"over_refusal_upper": 0.6, "kappa": 0.25, "lower": 0.1, "upper": float("nan")}
-            | {"p": 1e-9, "n": 1200, "measure": "toxic_rejection"}
-        ]
-    )
-    shown = shown_table(frame)
-    assert shown.headers == ["model", "over-refusal", "kappa", "p", "n", "measure"]
-    assert [cell.text for cell in shown.rows[0]] == [
-        *("a", "50.0 % (40.0–60.0)", "0.25", "< 0.001", "1,200", "toxic rejection")
-    ]
-    assert [cell.order for cell in shown.rows[0]] == [None, 0.5, 0.25, 1e-9, 1200.0, None]
-    change = pd.DataFrame([{"difference": -0.031, "lower": -0.1, "upper": 0.04}])
-    assert shown_table(change).rows[0][0].text == "-3.1 (-10.0 to +4.0)"
-
-
-def test_texts_for_scripts_and_people() -> None:
-    value = {"a": "</script><!-- & \u2028\u2029"}
-    text = script_json(value)
-    assert not re.search("[<>&\u2028\u2029]", text)
-    assert json.loads(text) == value
-    assert visible("a\u202eb\u2066\x00\x1b[31m\tc\r\nd") == (
-        "a[U+202E]b[U+2066][U+0000][U+001B][31m\tc\nd"
-    )
-    assert visible("हिन्दी नमस्ते 👩‍🔬") == "हिन्दी नमस्ते 👩‍🔬"
-    assert shortened("abcdef", 4) == "abcd … [cut: 2 of 6 characters]"
-    assert marked_parts("no 🔬\u202e no", [(6, 8), (0, 2), (1, 2), (4, 7)], 99) == [
-        *("", "no", " 🔬", "[U+202E] n", "", "o", "")
-    ]
-    assert marked_parts("abcdef", [(3, 6), (5, 6)], 4) == [
-        *("abc", "d", " … [cut: 2 of 6 characters]")
-    ]
-
-
-def test_links_name_samples_below_the_common_folder() -> None:
-    logs = ["/runs/one/a.eval", "/runs/two/b c.eval"]
-    assert log_folder(logs) == "/runs"
-    assert sample_link("/runs", logs[1], "x/1 ?", 2).endswith(
-        "/#/logs/two/b%20c.eval/samples/sample/x%2F1%20%3F/2/"
-    )
-    assert log_folder(["s3://bucket/x/a.eval", "s3://bucket/y/b.eval"]) == "s3://bucket"
-
-
-def test_wants_logs_or_two_runs() -> None:
-    assert run().exit_code == 2
-    assert run("x", "--compare", "a", "b").exit_code == 2
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> dict[str, Path]:
-    """Make what a user may name by mistake."""
-    votes_log(tmp_path / "logs", "m", {"a": 1.0, "b": 0.0})
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "notes.txt").write_text("no log")
-    (tmp_path / "cut.eval").write_bytes((tmp_path / "logs" / "m.eval").read_bytes()[:900])
-    made_log(tmp_path / "other" / "a.eval", "m", [made_sample("a", 1.0, scorer="includes")])
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "index.html").write_text("my page")
-    (tmp_path / "site" / "summary.json").write_text('{"kind": "report"}')
-    return {path.name: path for path in tmp_path.iterdir()} | {"none": tmp_path / "none"}
-
-
-@pytest.mark.parametrize(
-    ("logs", "out", "line"),
-    [
-        ("none", "new", "no Inspect log"),
-        ("empty", "new", "no Inspect log"),
-        ("notes.txt", "new", "no Inspect log"),
-        ("cut.eval", "new", "can't be read as an Inspect log"),
-        ("other", "new", "no score 'refusal'; it has includes"),
-        ("logs", "thesis", "something else than a report"),
-        ("logs", "site", "something else than a report"),
-        ("logs", "notes.txt/report", "can't be written there (File exists)"),
-    ],
-)
-def test_mistakes_get_a_clear_line(
-    places: dict[str, Path], tmp_path: Path, logs: str, out: str, line: str
-) -> None:
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
-    result = run(places[logs], "--out", tmp_path / out)
-    assert result.exit_code == 1, result.output
-    assert result.output.startswith("Error: ")
-    assert line in result.output
-    assert "Traceback" not in result.output
-    assert {p: p.read_bytes() for p in tmp_path.rglob("*.*") if p.is_file()} == before
-
-
-def test_replaces_its_own_files_and_no_others(tmp_path: Path) -> None:
-    votes_log(tmp_path / "logs", "m", {"a": 1.0, "b": 0.0})
-    out = tmp_path / "report"
-    assert run(tmp_path / "logs", "--out", out).exit_code == 0
-    assert (out / "tables" / "classes.csv").exists()
-    votes_log(tmp_path / "logs", "m", {"a": UNSCORED})
-    (out / ".DS_Store").write_text("a file manager was here")
-    assert run(tmp_path / "logs", "--out", out).exit_code == 0
-    assert summary_of(out)["prompts"]["safe"] == 1
-    mine = out / "figures" / "my own.png"
-    mine.parent.mkdir(exist_ok=True)
-    mine.write_text("work")
-    result = run(tmp_path / "logs", "--out", out)
-    assert result.exit_code == 1
-    assert "figures/my own.png" in result.output.replace("\n", "")
-    assert mine.read_text() == "work"
-
-
-def test_a_failed_run_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    votes_log(tmp_path / "logs", "m", {"a": 1.0, "b": 0.0})
-    out = tmp_path / "report"
-    write_report(tmp_path / "logs", out)
-    before = (out / "index.html").read_bytes()
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("or_eval.analysis.report.folder.page", fail)
-    result = run(tmp_path / "logs", "--out", out)
-    assert result.exit_code == 1
-    assert "can't be written there (No space left on device)" in result.output
-    assert (out / "index.html").read_bytes() == before
-    assert {path.name for path in tmp_path.iterdir()} == {"logs", "report"}
-
-
-def test_a_killed_run_leaves_nothing_that_looks_like_a_report(tmp_path: Path) -> None:
-    votes_log(tmp_path / "logs", "m", {"a": 1.0, "b": 0.0})
-    kill = """
-import os, signal, sys
-from or_eval.analysis.report import folder, write_report
-folder.page = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-write_report(sys.argv[1], sys.argv[2])
-"""
-    command = [sys.executable, "-c", kill, str(tmp_path / "logs"), str(tmp_path / "report")]
-    assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
-    assert not (tmp_path / "report").exists()
-    assert not list(tmp_path.rglob("index.html"))
-    assert run(tmp_path / "logs", "--out", tmp_path / "report").exit_code == 0
-
-
-def test_reports_written_at_once_do_not_mix(logs: Path, tmp_path: Path) -> None:
-    made = model_report(find(read_logs(logs)), "refusal")._replace(figures=[])
-    out = tmp_path / "report"
-
-    def write(number: int) -> None:
-        few = made.tables[: 1 + number % 4]
-        write_folder(made._replace(tables=few, title=f"Report {number}", notes=[f"{number}"]), out)
-
-    with ThreadPoolExecutor(6) as writers:
-        list(writers.map(write, range(24)))
-    found = summary_of(out)
-    [number] = found["notes"]
-    assert f"<title>Report {number} (2025-03-01)</title>" in (out / "index.html").read_text("utf-8")
-    files = {path.relative_to(out).as_posix() for path in out.rglob("*.*")}
-    assert files == set(found["files"])
-    assert len(files) == 2 + 3 * (2 + int(number) % 4)
-    assert [path.name for path in tmp_path.iterdir()] == ["report"]
-
-
-def test_missing_extra_is_one_line(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reports, "find_spec", lambda name: None if name == "altair" else object())
-    result = run(logs, "--out", tmp_path / "out")
-    assert result.exit_code == 1
-    assert result.output.strip() == "Error: A report needs altair: pip install 'or-eval[report]'"
 
 
 def cells(folder: Path) -> list[Any]:

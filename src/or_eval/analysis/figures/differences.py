@@ -1,4 +1,4 @@
-"""Differences in the refused share with their intervals, a row for each thing that is compared."""
+"""Differences in the refused share with their intervals: of groups, steps, measures, runs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from or_eval.analysis.figures.drawing import (
 _PANELS_ACROSS = 3
 _PANEL_WIDTH = 210
 _LEAST = 280
+_TITLES = {"model": "Model", "compared": "Compared", "label": "Prompts"}
 
 
 class Words(NamedTuple):
@@ -34,20 +35,23 @@ class Words(NamedTuple):
         title: What it shows.
         note: How to read it.
         axis: What is drawn along.
+        told_apart: Column that colours tell apart, and panels where it has many values.
+        compared: Column that rows are for, in its order.
     """
 
     name: str
     title: str
     note: str
     axis: str
+    told_apart: str = "model"
+    compared: str = "compared"
 
 
 def differences(found: pd.DataFrame, words: Words) -> Figure | None:
-    """Draw differences of each model.
+    """Draw differences with their intervals.
 
     Args:
-        found: Columns ``model``, ``compared`` (what is compared; rows are in its order),
-            ``difference``, ``lower``, ``upper`` and ``p``.
+        found: The two columns that the words name, ``difference``, ``lower``, ``upper`` and ``p``.
         words: What the figure says.
 
     Returns:
@@ -57,7 +61,7 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
     if known.empty:
         return None
     alt = altair()
-    data = with_shown_names(known, "model", "compared")
+    data = with_shown_names(known, words.told_apart, words.compared)
     estimates = list(zip(known["difference"], known["lower"], known["upper"], strict=True))
     data = data.assign(
         bounded=known["lower"].notna(),
@@ -67,16 +71,16 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
             f"{100 * d:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})" for d, low, high in estimates
         ],
     )
-    models, rows = sorted(data["model"].unique()), list(dict.fromkeys(data["compared"]))
-    together = len(models) <= MOST_COLOURS
-    row = max(26, 11 * len(models) + 8) if together else 18
-    chart = _marks(data, rows, models if together else [], words.axis).properties(
+    names, rows = sorted(data[words.told_apart].unique()), list(dict.fromkeys(data[words.compared]))
+    together = len(names) <= MOST_COLOURS
+    row = max(26, 11 * len(names) + 8) if together else 18
+    chart = _marks(data, rows, names if together else [], words).properties(
         width=PLOT_WIDTH if together else _PANEL_WIDTH, height=len(rows) * row
     )
     if not together:
-        panels = chart.facet(facet=alt.Facet("model:N", sort=models), columns=_PANELS_ACROSS)
-        chart = panels.resolve_axis(x="independent")
-    panels_shown = 0 if together else len(models)
+        facet = alt.Facet(f"{words.told_apart}:N", sort=names)
+        chart = chart.facet(facet=facet, columns=_PANELS_ACROSS).resolve_axis(x="independent")
+    panels_shown = 0 if together else len(names)
     return Figure(
         words.name,
         words.title,
@@ -86,25 +90,27 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
     )
 
 
-def _marks(data: pd.DataFrame, rows: list[str], models: list[str], axis_title: str) -> Any:
-    """Draw points and intervals around zero; models are told apart where they are named."""
+def _marks(data: pd.DataFrame, rows: list[str], names: list[str], words: Words) -> Any:
+    """Draw points and intervals around zero; what is named is told apart."""
     alt = altair()
-    axis = alt.Axis(title=axis_title, labelExpr="format(100 * datum.value, '+.0f')")
+    axis = alt.Axis(title=words.axis, labelExpr="format(100 * datum.value, '+.0f')")
     base = alt.Chart(data)
-    place: dict[str, Any] = {
-        "y": alt.Y("compared:N", sort=rows, title=None, axis=alt.Axis(grid=True, tickBand="extent"))
-    }
+    grid = alt.Axis(grid=True, tickBand="extent")
+    place: dict[str, Any] = {"y": alt.Y(f"{words.compared}:N", sort=rows, title=None, axis=grid)}
     colour: Any = alt.value(COLOURS[0])
     shape: dict[str, Any] = {}
-    if models:
-        colours, shapes = scales(models)
-        place["yOffset"] = alt.YOffset("model:N", sort=models)
-        colour = alt.Color("model:N", scale=colours, title="Model")
-        shape = {"shape": alt.Shape("model:N", scale=shapes, title="Model")}
+    if names:
+        colours, shapes = scales(names)
+        field, title = f"{words.told_apart}:N", _TITLES[words.told_apart]
+        place["yOffset"] = alt.YOffset(field, sort=names)
+        colour = alt.Color(field, scale=colours, title=title)
+        shape = {"shape": alt.Shape(field, scale=shapes, title=title)}
     centre = alt.X("difference:Q", axis=axis)
     tooltip = [
-        alt.Tooltip("model:N", title="Model"),
-        alt.Tooltip("compared:N", title="Compared"),
+        *(
+            alt.Tooltip(f"{name}:N", title=_TITLES[name])
+            for name in (words.told_apart, words.compared)
+        ),
         alt.Tooltip("points:N", title="Percentage points"),
         alt.Tooltip("p:Q", title="p", format=".3f"),
     ]
@@ -128,6 +134,16 @@ LINEAGE = Words(
     "The refused share of prompts on the left of the sign less that of the prompts on its right, "
     "which share their seed and all else; 95 % intervals from one test for all of them.",
     "Added to the refused share (percentage points)",
+)
+
+
+RUNS = Words(
+    "changes",
+    "Changes between the runs",
+    "Change from run A to run B with 95 % intervals; to the right, run B refuses more.",
+    "Change in the refused share, B less A (percentage points)",
+    told_apart="label",
+    compared="model",
 )
 
 

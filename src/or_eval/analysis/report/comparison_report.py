@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.conditions import differing_settings
-from or_eval.analysis.figures.run_differences import run_differences
+from or_eval.analysis.figures.differences import RUNS as CHANGES
+from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
 from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Report, ReportTable
@@ -67,7 +68,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         else [],
         runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
         tables=_tables(found),
-        figures=[run_differences(found.rates)],
+        figures=[figure] if (figure := differences(found.rates, CHANGES)) else [],
         browser=browser,
         notes=found.notes,
         log_dir=folder,
