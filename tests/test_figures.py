@@ -225,7 +225,7 @@ def test_hostile_names_run_nothing_and_ask_for_nothing(tmp_path: Path) -> None:
     figures = every_figure(HOSTILE, HOSTILE)
     with launched() as browser:
         for figure in figures:
-            page_file, drawing, *_ = save_figure(figure, tmp_path)
+            page_file, drawing, *_ = save_figure(figure, tmp_path, ("html", "svg"))
             assert not re.search('<script|<img|onerror="', drawing.read_text("utf-8"))
             with opened(browser, page_file, viewport={"width": 390, "height": 800}) as (
                 page,
@@ -236,7 +236,7 @@ def test_hostile_names_run_nothing_and_ask_for_nothing(tmp_path: Path) -> None:
                 assert "\u202e" not in page.content()
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
                 assert [said for said in heard if not said.startswith("data:")] == []
-    assert len(list(tmp_path.glob("*.png"))) == len(figures) == 14
+    assert len(list(tmp_path.glob("*.svg"))) == len(figures) == 14
 
 
 def test_real_responses_scored_by_rules_fill_every_figure(

@@ -11,6 +11,7 @@ import pandas as pd
 
 from or_eval.analysis.conflicts import OnConflict
 from or_eval.analysis.logs import LogError, LogPaths
+from or_eval.analysis.rates import prompt_means
 from or_eval.analysis.refusal_kinds import only_refusals
 from or_eval.analysis.responses import RECORD, Logs, read_logs
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
@@ -141,9 +142,7 @@ def vote_matrix(responses: pd.DataFrame) -> pd.DataFrame:
         A row per prompt id, a column per model, in order of appearance; True for refused, False
         for answered, missing for no vote.
     """
-    refused = responses["refused"].astype("Float64")
-    share = refused.groupby([responses["id"], responses["model"]], sort=False).mean().unstack()
-    share = share.reindex(index=pd.unique(responses["id"]), columns=pd.unique(responses["model"]))
+    share = prompt_means(responses).astype("Float64")
     return (share > 0.5).mask(share == 0.5)
 
 

@@ -30,7 +30,6 @@ _SPECIAL = {
     "…": r"\ldots{}",
 }
 # What LaTeX sets in its first encoding: ASCII, and the accented letters of Latin 1.
-_KNOWN = re.compile(r"[ -~À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
 _FURTHER = re.compile(r"[^ -~À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ" + "".join(_SPECIAL).replace("]", r"\]") + "]+")
 _HEAD = r"""% \usepackage{booktabs,graphicx,longtable}
 % pdfLaTeX shows the codes of letters beyond Latin 1; XeLaTeX and LuaLaTeX show the letters.

@@ -99,13 +99,11 @@ class ShownTable(NamedTuple):
     Attributes:
         headers: Column titles.
         numeric: For each column, whether it holds numbers.
-        shares: For each column, whether they are shares, between 0 and 1.
         rows: The cells, row by row.
     """
 
     headers: list[str]
     numeric: list[bool]
-    shares: list[bool]
     rows: list[list[Cell]]
 
 
@@ -130,7 +128,7 @@ def shown_table(frame: pd.DataFrame) -> ShownTable:
         "could be" if name.endswith(_RANGE) else _TITLES.get(name, name.replace("_", " "))
         for name in names
     ]
-    return ShownTable(titles, numeric, [name in _SHARES for name in names], rows)
+    return ShownTable(titles, numeric, rows)
 
 
 def _with_ranges(frame: pd.DataFrame) -> pd.DataFrame:
