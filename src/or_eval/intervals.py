@@ -28,26 +28,25 @@ class Estimate(NamedTuple):
 NO_ESTIMATE = Estimate(nan, nan, nan)
 
 
-def normal_quantile(level: float = LEVEL) -> float:
-    """Give the critical value of a two-sided interval under the normal distribution."""
-    return NormalDist().inv_cdf((1 + level) / 2)
+def normal_quantile() -> float:
+    """Give the critical value of a two-sided 95 % interval under the normal distribution."""
+    return NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 @cache
-def t_quantile(freedom: float, level: float = LEVEL) -> float:
-    """Give the critical value of a two-sided interval under Student's t.
+def t_quantile(freedom: float) -> float:
+    """Give the critical value of a two-sided 95 % interval under Student's t.
 
     With ``t = sqrt(freedom) tan(angle)`` its density is ``cos(angle) ** (freedom - 1)``, which is
     added up here, so that logs can be scored without scipy.
 
     Args:
         freedom: Degrees of freedom, 1 or more; not necessarily a whole number.
-        level: Confidence level.
     """
     angles = np.linspace(0, min(np.pi / 2, 30 / sqrt(freedom)), 40_001)
     density = np.cos(angles).clip(0) ** (freedom - 1)
     total = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
-    return float(sqrt(freedom) * np.tan(np.interp(level, total / total[-1], angles)))
+    return float(sqrt(freedom) * np.tan(np.interp(LEVEL, total / total[-1], angles)))
 
 
 def wilson(share: float, n: float, critical: float | None = None) -> Estimate:
@@ -103,9 +102,7 @@ def with_worst_case(effect: Number, worst: Number, events: Number, families: Num
     return (told * effect + weight * worst) / (told + weight)
 
 
-def rate_interval(
-    values: ArrayLike, families: Sequence[Hashable] | ArrayLike, *, level: float = LEVEL
-) -> Estimate:
+def rate_interval(values: ArrayLike, families: Sequence[Hashable] | ArrayLike) -> Estimate:
     """Give a rate over prompts with an interval that knows of their families.
 
     Prompts that are each of a family of their own, with a value of 0 or 1 each, have Wilson's
@@ -124,7 +121,6 @@ def rate_interval(
     Args:
         values: A value between 0 and 1 for each prompt: the mean over its responses.
         families: Family of each value.
-        level: Confidence level.
 
     Returns:
         The rate and its bounds; with one family, which tells nothing of others, NaN for bounds.
@@ -133,12 +129,12 @@ def rate_interval(
     if len(observed) == 0:
         return NO_ESTIMATE
     share = float(observed.mean())
-    size = effective_size(observed, families, level=level)
+    size = effective_size(observed, families)
     return Estimate(share, nan, nan) if size is None else wilson(share, *size)
 
 
 def effective_size(
-    values: ArrayLike, families: Sequence[Hashable] | ArrayLike, *, level: float = LEVEL
+    values: ArrayLike, families: Sequence[Hashable] | ArrayLike
 ) -> tuple[float, float] | None:
     """Give what :func:`rate_interval` makes its interval of.
 
@@ -151,7 +147,7 @@ def effective_size(
     codes, count = family_codes(families)
     whole = bool(((observed == 0) | (observed == 1)).all())
     if whole and count == n:
-        return n, normal_quantile(level)
+        return n, normal_quantile()
     if count < 2:
         return None
     sizes = np.bincount(codes, minlength=count)
@@ -162,4 +158,4 @@ def effective_size(
     effect = variance / independent if independent > 0 else 1.0
     effect = max(effect, SMALLEST_EFFECT if whole else 0.0)
     effect = with_worst_case(effect, n / effective, n * min(share, 1 - share), effective)
-    return n / effect, t_quantile(max(effective - 1, 1.0), level)
+    return n / effect, t_quantile(max(effective - 1, 1.0))

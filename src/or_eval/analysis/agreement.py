@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from or_eval.analysis.jackknife import SHARE, jackknife
-from or_eval.intervals import LEVEL, Estimate
+from or_eval.intervals import Estimate
 
 MISSING = -1
 Floats = NDArray[np.float64]
@@ -24,8 +24,6 @@ def cohens_kappa(
     other: ArrayLike,
     classes: int,
     families: ArrayLike | None = None,
-    *,
-    level: float = LEVEL,
 ) -> Estimate:
     """Give Cohen's (1960) kappa of two raters, over the items that both rated.
 
@@ -34,7 +32,6 @@ def cohens_kappa(
         other: The second rater's.
         classes: Number of classes.
         families: Family of each item, for the interval.
-        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
 
     Returns:
         The kappa; NaN where both raters know one class only, so that chance explains all.
@@ -47,7 +44,7 @@ def cohens_kappa(
     def statistic(sums: Floats) -> Floats:
         return kappa_of_table(sums.reshape(*sums.shape[:-1], classes, classes))
 
-    return jackknife(columns, statistic, _of(families, both), level=level)
+    return jackknife(columns, statistic, _of(families, both))
 
 
 def kappa_of_table(table: Floats) -> Floats:
@@ -65,8 +62,6 @@ def gwets_ac1(
     other: ArrayLike,
     classes: int,
     families: ArrayLike | None = None,
-    *,
-    level: float = LEVEL,
 ) -> Estimate:
     """Give Gwet's (2008) AC1 of two raters, over the items that both rated.
 
@@ -77,7 +72,6 @@ def gwets_ac1(
         other: The second rater's.
         classes: Number of classes.
         families: Family of each item, for the interval.
-        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
     """
     first, second = np.asarray(one), np.asarray(other)
     both = (first != MISSING) & (second != MISSING)
@@ -93,19 +87,16 @@ def gwets_ac1(
         ac1: Floats = (sums[..., 0] / total - expected) / (1 - expected)
         return ac1
 
-    return jackknife(columns, statistic, _of(families, both), level=level)
+    return jackknife(columns, statistic, _of(families, both))
 
 
-def fleiss_kappa(
-    ratings: ArrayLike, classes: int, families: ArrayLike | None = None, *, level: float = LEVEL
-) -> Estimate:
+def fleiss_kappa(ratings: ArrayLike, classes: int, families: ArrayLike | None = None) -> Estimate:
     """Give Fleiss' (1971) kappa, over the items that every rater rated.
 
     Args:
         ratings: Class numbers, (items, raters).
         classes: Number of classes.
         families: Family of each item, for the interval.
-        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
     """
     rated = np.asarray(ratings)
     complete = (rated != MISSING).all(axis=1)
@@ -121,11 +112,11 @@ def fleiss_kappa(
         kappa: Floats = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
         return kappa
 
-    return jackknife(columns, statistic, _of(families, complete), level=level)
+    return jackknife(columns, statistic, _of(families, complete))
 
 
 def krippendorff_alpha(
-    ratings: ArrayLike, classes: int, families: ArrayLike | None = None, *, level: float = LEVEL
+    ratings: ArrayLike, classes: int, families: ArrayLike | None = None
 ) -> Estimate:
     """Give Krippendorff's (2011) alpha for classes without order, with ratings missing.
 
@@ -137,7 +128,6 @@ def krippendorff_alpha(
         ratings: Class numbers, (items, raters); items with fewer than two ratings don't count.
         classes: Number of classes.
         families: Family of each item, for the interval.
-        level: Confidence level of the interval (:func:`or_eval.analysis.jackknife.jackknife`).
     """
     rated = np.asarray(ratings)
     several = (rated != MISSING).sum(axis=1) >= 2
@@ -153,19 +143,16 @@ def krippendorff_alpha(
         alpha: Floats = np.where(expected > 0, 1 - observed / expected, np.nan)
         return alpha
 
-    return jackknife(columns, statistic, _of(families, several), level=level)
+    return jackknife(columns, statistic, _of(families, several))
 
 
-def f1_score(
-    truth: ArrayLike, said: ArrayLike, families: ArrayLike | None = None, *, level: float = LEVEL
-) -> Estimate:
+def f1_score(truth: ArrayLike, said: ArrayLike, families: ArrayLike | None = None) -> Estimate:
     """Give the F1 score of one class, with an interval by the jackknife.
 
     Args:
         truth: Whether each item is of the class, (items,).
         said: Whether it was said to be.
         families: Family of each item, for the interval.
-        level: Confidence level.
     """
     is_class, called = np.asarray(truth, dtype=bool), np.asarray(said, dtype=bool)
     columns = np.column_stack([is_class & called, is_class, called])
@@ -174,7 +161,7 @@ def f1_score(
         f1: Floats = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
         return f1
 
-    return jackknife(columns, statistic, families, span=SHARE, level=level)
+    return jackknife(columns, statistic, families, span=SHARE)
 
 
 def _counts(ratings: NDArray[Any], classes: int) -> Floats:

@@ -13,7 +13,6 @@ from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
 from or_eval.analysis.families import response_families
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, between, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
-from or_eval.intervals import LEVEL
 from or_eval.schema import Label
 
 
@@ -23,7 +22,6 @@ def compare_columns(
     pairs: Sequence[tuple[Any, Any]] | None = None,
     *,
     corrected: Callable[[Any, pd.Index[Any]], Corrected] | None = None,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Compare columns of per-prompt means, each pair on the prompts that both have.
 
@@ -37,7 +35,6 @@ def compare_columns(
         families: Family of each prompt, by id.
         pairs: Columns to compare; every two by default.
         corrected: Gives the correction of a column's mean over some of the prompts.
-        level: Simultaneous confidence level.
 
     Returns:
         A row per pair of columns: ``a``, ``b``, ``n`` (prompts that both have), ``families``,
@@ -76,7 +73,7 @@ def compare_columns(
             }
         )
     names = ["a", "b", "n", "rate_a", "rate_b", "a_more", "b_more"]
-    tested = compare_all(contrasts, of, level=level)
+    tested = compare_all(contrasts, of)
     table = pd.concat([pd.DataFrame(rows, columns=names), tested], axis=1)
     order = ["a", "b", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
     return table[[*order, "a_more", "b_more", "p", "verdict", "detectable"]]
@@ -105,15 +102,12 @@ def correcting(
     return corrected
 
 
-def compare_models(
-    responses: pd.DataFrame, found: Corrections | None = None, *, level: float = LEVEL
-) -> pd.DataFrame:
+def compare_models(responses: pd.DataFrame, found: Corrections | None = None) -> pd.DataFrame:
     """Compare every two models on safe and on toxic prompts, or on all where none has a label.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         found: Corrections of the verdicts, where there are any.
-        level: Confidence level, simultaneous over the pairs of a label.
 
     Returns:
         The rows of :func:`compare_columns` for each ``label``, safe ones first.
@@ -127,14 +121,13 @@ def compare_models(
             prompt_means(of_label),
             families_by_id(responses),
             corrected=correcting(of_label, found),
-            level=level,
         )
         table.insert(0, "label", label.value)
         parts.append(table)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def compare_groups(responses: pd.DataFrame, column: str, *, level: float = LEVEL) -> pd.DataFrame:
+def compare_groups(responses: pd.DataFrame, column: str) -> pd.DataFrame:
     """Compare groups of prompts within each model: methods, languages, sources, levels.
 
     Groups of rewrites of the same seeds are compared as such: what the prompts of a family have
@@ -143,7 +136,6 @@ def compare_groups(responses: pd.DataFrame, column: str, *, level: float = LEVEL
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         column: Column of the prompt record whose values are compared, every two.
-        level: Confidence level, simultaneous over all rows of a label.
 
     Returns:
         A row per label, model and pair: ``label``, ``model``, ``a``, ``b``, ``rate_a``,
@@ -163,19 +155,18 @@ def compare_groups(responses: pd.DataFrame, column: str, *, level: float = LEVEL
                 contrasts.append(between(values, group == a, group == b))
                 rates = {"rate_a": by_group[a], "rate_b": by_group[b]}
                 rows.append({"label": label.value, "model": model, "a": a, "b": b, **rates})
-        tested = compare_all(contrasts, families_by_id(responses).reindex(means.index), level=level)
+        tested = compare_all(contrasts, families_by_id(responses).reindex(means.index))
         parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
     columns = ["label", "model", "a", "b", "rate_a", "rate_b", *COLUMNS]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns)
 
 
-def standing_out(responses: pd.DataFrame, column: str, *, level: float = LEVEL) -> pd.DataFrame:
+def standing_out(responses: pd.DataFrame, column: str) -> pd.DataFrame:
     """Compare each group of safe prompts with all others, over all models.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         column: Column of the prompt record that groups the prompts, as ``category``.
-        level: Confidence level, simultaneous over the groups.
 
     Returns:
         A row per group: its name in ``column``, and what
@@ -187,7 +178,7 @@ def standing_out(responses: pd.DataFrame, column: str, *, level: float = LEVEL) 
     group = safe.drop_duplicates("id").set_index("id")[column].reindex(means.index)
     names = sorted(group.unique())
     contrasts = [between(means.to_numpy(), group == name, group != name) for name in names]
-    tested = compare_all(contrasts, families_by_id(responses).reindex(means.index), level=level)
+    tested = compare_all(contrasts, families_by_id(responses).reindex(means.index))
     return pd.concat([pd.DataFrame({column: names}), tested], axis=1)
 
 

@@ -132,9 +132,7 @@ def corrections(responses: pd.DataFrame, truth: pd.Series[float]) -> Corrections
     return Corrections(cell, truth, share, draws, sampled)
 
 
-def corrected_mean(
-    responses: pd.DataFrame, found: Corrections, *, level: float = LEVEL
-) -> Corrected:
+def corrected_mean(responses: pd.DataFrame, found: Corrections) -> Corrected:
     """Correct the mean over prompts of some of the responses that corrections were learnt from.
 
     Where the responses are of one category or language, the kinds of verdict are taken to be as
@@ -143,7 +141,6 @@ def corrected_mean(
     Args:
         responses: The responses, with the index they had.
         found: What is known of each kind of verdict.
-        level: Level of the bounds.
     """
     cell, truth = found.cell[responses.index], found.truth[responses.index]
     said = responses["refused"].astype("float64")
@@ -164,7 +161,7 @@ def corrected_mean(
     drawn[:, ~found.sampled[at]] = found.share[at][~found.sampled[at]]
     means = np.clip(fixed + drawn @ rest[at], 0, 1)
     value = float(np.clip(round(fixed + float(found.share[at] @ rest[at]), _DIGITS), 0, 1))
-    lower, upper = _middle(means, level)
+    lower, upper = _middle(means)
     verdicts = said.notna().to_numpy()
     raw = float(prompt_weights(responses[verdicts]) @ said[verdicts]) if verdicts.any() else value
     wrong = known & verdicts & (said != truth).to_numpy()
@@ -179,14 +176,14 @@ def corrected_mean(
     )
 
 
-def _middle(means: Floats, level: float) -> tuple[float, float]:
+def _middle(means: Floats) -> tuple[float, float]:
     """Give the bounds of the middle of some draws; of draws that tie half count (as in a mid-p).
 
     A few hundred responses have few possible rates, and many draws come to the same one.
     """
     sizes, counts = np.unique(means.round(_DIGITS), return_counts=True)
     below = (np.cumsum(counts) - counts / 2) / len(means)
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     return float(sizes[below >= tail].min()), float(sizes[below <= 1 - tail].max())
 
 
@@ -228,14 +225,10 @@ def sampling_error(
     return error
 
 
-def widened(
-    estimate: Estimate, error: float, span: tuple[float, float], *, level: float = LEVEL
-) -> Estimate:
+def widened(estimate: Estimate, error: float, span: tuple[float, float]) -> Estimate:
     """Widen an interval by the error of a sample, within what the figure lies between."""
     value = estimate.value
-    below, above = (
-        np.hypot(bound - value, normal_quantile(level) * error) for bound in estimate[1:]
-    )
+    below, above = (np.hypot(bound - value, normal_quantile() * error) for bound in estimate[1:])
     return Estimate(value, float(max(value - below, span[0])), float(min(value + above, span[1])))
 
 

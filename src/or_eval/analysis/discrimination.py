@@ -13,7 +13,7 @@ from or_eval.analysis.families import prompt_families
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.rates import prompt_means
 from or_eval.analysis.scipy_stats import scipy_stats
-from or_eval.intervals import LEVEL, rate_interval
+from or_eval.intervals import rate_interval
 from or_eval.schema import Label
 
 _CELLS = ("right", "both_refused", "both_answered", "reversed")
@@ -24,8 +24,6 @@ def discrimination(
     responses: pd.DataFrame,
     by: Sequence[str] = ("model",),
     found: Corrections | None = None,
-    *,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Measure how well models tell the sides of safe-toxic pairs apart.
 
@@ -44,7 +42,6 @@ def discrimination(
         by: ``model`` and columns of the prompt record that split the pairs.
         found: Corrections of the verdicts, where there are any; the sides of a pair are taken to
             err each by itself.
-        level: Confidence level.
 
     Returns:
         A row per group: the columns of ``by``, ``pairs``, and how many of them are ``right``,
@@ -71,7 +68,7 @@ def discrimination(
         right = (1 - alarm) * hit
         cells = (right, alarm * hit, (1 - alarm) * (1 - hit), alarm * (1 - hit))
         error = dict(zip(_WITH_BOUNDS, of_group, strict=True))
-        share = widened(rate_interval(right, families, level=level), error["share"], SHARE)
+        share = widened(rate_interval(right, families), error["share"], SHARE)
         row = {
             **dict(zip(by, values, strict=True)),
             "pairs": len(group),
@@ -83,8 +80,8 @@ def discrimination(
         columns = np.column_stack([alarm, hit, np.ones(len(group))])
         for name, statistic in _FIGURES.items():
             span = None if name == "d_prime" else SHARE
-            estimate = jackknife(columns, statistic, families, span=span, level=level)
-            estimate = widened(estimate, error[name], span or (-np.inf, np.inf), level=level)
+            estimate = jackknife(columns, statistic, families, span=span)
+            estimate = widened(estimate, error[name], span or (-np.inf, np.inf))
             row[name], row[f"{name}_lower"], row[f"{name}_upper"] = estimate
         rows.append(row)
     figure_columns = [f"{name}{end}" for name in _FIGURES for end in ("", "_lower", "_upper")]

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from or_eval.analysis.families import response_families
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.rates import measures_in
-from or_eval.intervals import LEVEL, Estimate
+from or_eval.intervals import Estimate
 
 Floats = NDArray[np.float64]
 
 
-def epoch_variance(responses: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
+def epoch_variance(responses: pd.DataFrame) -> pd.DataFrame:
     """Split the variance of refusals into that within and that between prompts.
 
     One prompt asked again may be refused once and answered once. Where most of the variance is
@@ -22,7 +22,6 @@ def epoch_variance(responses: pd.DataFrame, *, level: float = LEVEL) -> pd.DataF
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
-        level: Confidence level.
 
     Returns:
         A row per model and label with prompts that have several verdicts: ``model``, ``label``,
@@ -44,9 +43,7 @@ def epoch_variance(responses: pd.DataFrame, *, level: float = LEVEL) -> pd.DataF
         within, between = (float(part) for part in _components(columns.sum(axis=0)))
         share = Estimate(np.nan, np.nan, np.nan)
         if len(group) > 1:
-            share = jackknife(
-                columns, _share_within, group["family"].to_numpy(), span=SHARE, level=level
-            )
+            share = jackknife(columns, _share_within, group["family"].to_numpy(), span=SHARE)
         row = {
             "model": model,
             "label": label,

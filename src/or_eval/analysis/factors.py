@@ -16,13 +16,12 @@ from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.analysis.responses import Logs
-from or_eval.intervals import LEVEL
 from or_eval.schema import PLAIN
 
 ALL_MODELS = "all models"
 
 
-def marginal_effects(logs: Logs, *, level: float = LEVEL) -> pd.DataFrame:
+def marginal_effects(logs: Logs) -> pd.DataFrame:
     """Compare the levels of each factor that a model's runs differ in.
 
     A framing is compared with the prompt as it is, of other factors every two levels. Runs are
@@ -33,7 +32,6 @@ def marginal_effects(logs: Logs, *, level: float = LEVEL) -> pd.DataFrame:
     Args:
         logs: What :func:`or_eval.analysis.responses.read_logs` gives; the factors are what the
             logs of a model differ in (:func:`or_eval.analysis.conditions.conditions`).
-        level: Confidence level, simultaneous over all rows of a label.
 
     Returns:
         A row per label, model (and ``all models``, where there are several), factor and pair of
@@ -57,7 +55,7 @@ def marginal_effects(logs: Logs, *, level: float = LEVEL) -> pd.DataFrame:
                 contrasts.append(paired(one, other))
         if rows:
             families = families_by_id(of_label).reindex(means.index)
-            tested = compare_all(contrasts, families, level=level)
+            tested = compare_all(contrasts, families)
             parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
     names = ["label", "model", "factor", "a", "b", "settings", "rate_a", "rate_b", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)

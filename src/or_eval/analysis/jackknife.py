@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from or_eval.intervals import LEVEL, NO_ESTIMATE, Estimate, family_codes, t_quantile
+from or_eval.intervals import NO_ESTIMATE, Estimate, family_codes, t_quantile
 
 _FEWEST_CARRIERS = 2.0
 _EDGE = 1e-9
@@ -24,7 +24,6 @@ def jackknife(
     families: ArrayLike | None = None,
     *,
     span: tuple[float, float] | None = CORRELATION,
-    level: float = LEVEL,
 ) -> Estimate:
     """Give a statistic of column sums with an interval that knows of families.
 
@@ -39,7 +38,6 @@ def jackknife(
         families: Family of each row; None where each row is its own.
         span: Between what the statistic lies: :data:`CORRELATION`, :data:`SHARE` or, for None,
             anywhere.
-        level: Confidence level.
 
     Returns:
         The value and its bounds; NaN for bounds where fewer than two families carry it, or where
@@ -69,7 +67,7 @@ def jackknife(
     if carriers < _FEWEST_CARRIERS:
         return nothing
     freedom = max(1.0, min(float(count), 1.5 * carriers) - 1)
-    half = t_quantile(round(freedom, 2), level) * sqrt(squares / (count - 1) / count)
+    half = t_quantile(round(freedom, 2)) * sqrt(squares / (count - 1) / count)
     return Estimate(value, _back(centre - half, span), _back(centre + half, span))
 
 

@@ -12,7 +12,6 @@ import pandas as pd
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.paired_tests import COLUMNS, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
-from or_eval.intervals import LEVEL
 
 EXPAND = "expand"
 """Method of seed prompts, which were expanded from base prompts."""
@@ -59,9 +58,7 @@ def levels(prompts: pd.DataFrame) -> pd.Series[str]:
     return found
 
 
-def lineage_effects(
-    responses: pd.DataFrame, prompts: pd.DataFrame, *, level: float = LEVEL
-) -> pd.DataFrame:
+def lineage_effects(responses: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:
     """Compare prompts that have their seed in common and differ in one step.
 
     - ``level``: seed prompts with their base prompts, and rewrites with their seed prompts, pair
@@ -73,7 +70,6 @@ def lineage_effects(
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         prompts: Its frame of prompts.
-        level: Confidence level, simultaneous over all rows of a label.
 
     Returns:
         A row per label, model and comparison: ``label``, ``model``, ``step``, ``a``, ``b``,
@@ -100,7 +96,7 @@ def lineage_effects(
             for _, comparison in found
         ]
         rows = [{"label": label.value, "model": model, **c.row} for model, c in found]
-        tested = compare_all(contrasts, families, level=level, cautious=True)
+        tested = compare_all(contrasts, families, cautious=True)
         parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
     names = ["label", "model", "step", "a", "b", "n", "rate_a", "rate_b", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)

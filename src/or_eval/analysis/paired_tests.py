@@ -125,8 +125,6 @@ def _nothing(size: int) -> Contrast:
 def compare_all(
     contrasts: Sequence[Contrast],
     families: ArrayLike,
-    *,
-    level: float = LEVEL,
     cautious: bool = False,
 ) -> pd.DataFrame:
     """Test contrasts together, and give each a p-value and an interval from the same procedure.
@@ -153,7 +151,6 @@ def compare_all(
     Args:
         contrasts: What to compare.
         families: Family of each prompt.
-        level: Simultaneous confidence level.
         cautious: Whether p is what more flips would hardly exceed, where not all are taken: two
             standard errors above what those taken give, so that no verdict hangs on which they are.
 
@@ -171,7 +168,7 @@ def compare_all(
     table |= {"verdict": np.full(len(known), UNKNOWN, dtype=object), "families": known}
     if told.any():
         informed = [one for one, is_told in zip(contrasts, told, strict=True) if is_told]
-        for name, values in _Scales.of(informed, codes, count).tested(level, cautious).items():
+        for name, values in _Scales.of(informed, codes, count).tested(cautious).items():
             table[name][told] = values
     return pd.DataFrame(table)
 
@@ -263,15 +260,15 @@ class _Scales(NamedTuple):
             inside, outside = np.where(stays, middle, inside), np.where(stays, outside, middle)
         return inside
 
-    def tested(self, level: float, cautious: bool) -> dict[str, Any]:
+    def tested(self, cautious: bool) -> dict[str, Any]:
         """Give the columns that tell what the test says."""
         error = self.error(0.0)
         size = np.divide(np.abs(self.difference), error, np.zeros_like(error), where=error > 0)
-        p, critical = self._flipped(size, level, cautious)
+        p, critical = self._flipped(size, cautious)
         normal = np.array([2 * NormalDist().cdf(-one) for one in size])
         p = np.where(self.apart, np.maximum(p, normal), p)
-        sure = p < 1 - level
-        lower, upper = (self.edges(end, max(critical, normal_quantile(level))) for end in (-1, 1))
+        sure = p < 1 - LEVEL
+        lower, upper = (self.edges(end, max(critical, normal_quantile())) for end in (-1, 1))
         first, second = sure & (self.difference > 0), sure & (self.difference < 0)
         return {
             "lower": np.where(first, np.maximum(lower, _JUST), np.minimum(lower, 0)),
@@ -281,12 +278,11 @@ class _Scales(NamedTuple):
             "detectable": (critical + NormalDist().inv_cdf(_POWER)) * self.error(self.difference),
         }
 
-    def _flipped(self, size: Floats, level: float, cautious: bool) -> tuple[Floats, float]:
+    def _flipped(self, size: Floats, cautious: bool) -> tuple[Floats, float]:
         """Flip the families' signs, and hold each contrast against what flips make of them.
 
         Args:
             size: Each contrast in standard errors.
-            level: Simultaneous confidence level.
             cautious: Whether p allows for flips that weren't taken.
 
         Returns:
@@ -311,7 +307,7 @@ class _Scales(NamedTuple):
         drawn = flips if cautious and len(standard) > _EXACT_FAMILIES else 0
         p = np.empty_like(size)
         p[order] = np.maximum.accumulate(_at_most(reached / flips, drawn)[::-1])[::-1]
-        return p, _critical(np.concatenate(largest), drawn, level)
+        return p, _critical(np.concatenate(largest), drawn)
 
 
 def _signs(families: int) -> Iterator[NDArray[Any]]:
@@ -343,8 +339,8 @@ def _at_most(p: Floats, drawn: int) -> Floats:
     return np.minimum(p + 2 * np.sqrt(p * (1 - p) / drawn), 1.0) if drawn else p
 
 
-def _critical(largest: Floats, drawn: int, level: float) -> float:
+def _critical(largest: Floats, drawn: int) -> float:
     """Give the largest size that flips don't reject."""
     sizes, counts = np.unique(largest.round(9), return_counts=True)
     mid_p = 1 - (np.cumsum(counts) - counts / 2) / len(largest)
-    return float(sizes[_at_most(mid_p, drawn) >= 1 - level].max(initial=0.0))
+    return float(sizes[_at_most(mid_p, drawn) >= 1 - LEVEL].max(initial=0.0))

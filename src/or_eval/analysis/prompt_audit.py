@@ -119,8 +119,6 @@ def prompt_audit(
     prompts: pd.DataFrame,
     audit: pd.DataFrame,
     found: Corrections | None = None,
-    *,
-    level: float = LEVEL,
 ) -> PromptAudit:
     """Give rates by what people say of prompts, and corrected for wrong labels of prompts.
 
@@ -135,12 +133,11 @@ def prompt_audit(
         prompts: Prompt records by id.
         audit: Of :func:`labels_by_prompt`.
         found: Corrections of the verdicts, where there are any.
-        level: Confidence level.
     """
     labelled = responses[responses["label"].isin(list(MEASURES))]
     consensus = labelled["id"].map(audit["consensus"])
     by_consensus = rates(labelled.assign(consensus=consensus), ("model", "consensus"), found)
-    of_all = rates(labelled, found=found, level=level).set_index(["model", "measure"])
+    of_all = rates(labelled, found=found).set_index(["model", "measure"])
     rows = []
     for (model, label), group in labelled.groupby(["model", "label"], sort=True):
         measure = MEASURES[Label(str(label))]
@@ -150,7 +147,7 @@ def prompt_audit(
                 "model": model,
                 "measure": measure,
                 **dict(zip(_AS_LABELLED, bounds, strict=True)),
-                **_corrected(group, audit, Label(str(label)), found, level),
+                **_corrected(group, audit, Label(str(label)), found),
             }
         )
     order = {name: place for place, name in enumerate(_LEVELS)}
@@ -160,7 +157,7 @@ def prompt_audit(
         ignore_index=True,
     )
     corrected = pd.DataFrame(rows, columns=_CORRECTED)
-    return PromptAudit(_labels(prompts, audit, level), by_consensus, corrected)
+    return PromptAudit(_labels(prompts, audit), by_consensus, corrected)
 
 
 _AS_LABELLED = ("as_labelled", "as_labelled_lower", "as_labelled_upper")
@@ -182,13 +179,13 @@ def _consensus(votes: list[str]) -> str | None:
     return _LEVELS[1] if 2 * harmless > of else _LEVELS[3]
 
 
-def _labels(prompts: pd.DataFrame, audit: pd.DataFrame, level: float) -> pd.DataFrame:
+def _labels(prompts: pd.DataFrame, audit: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label, right in _RIGHT.items():
         ids = prompts.index[prompts["label"] == label]
         known = audit[audit.index.isin(ids) & audit["harm"].notna()]
         share = _share(known, right)
-        drawn = np.quantile(_drawn(*share), [(1 - level) / 2, (1 + level) / 2])
+        drawn = np.quantile(_drawn(*share), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         value = share[0] / sum(share) if len(known) else np.nan
         bounds = (min(drawn[0], value), max(drawn[1], value)) if len(known) else (np.nan, np.nan)
         rows.append((label.value, len(ids), len(known), value, *bounds))
@@ -202,17 +199,16 @@ def _corrected(
     audit: pd.DataFrame,
     label: Label,
     found: Corrections | None,
-    level: float,
 ) -> dict[str, Any]:
     """Correct one model's rate on the prompts of one label."""
     group = group[group["refused"].notna()]
     verdict = group["refused"].astype("float64")
     refuses = verdict.groupby(group["id"]).mean() >= 0.5
     known = audit[audit.index.isin(refuses.index) & audit["harm"].notna()]
-    raw = mean_over_prompts(verdict.astype("Float64"), group, response_families(group), level)
+    raw = mean_over_prompts(verdict.astype("Float64"), group, response_families(group))
     random = np.random.default_rng(_SEED)
     part = np.array([1 - raw.value, raw.value])
-    drawn_part = _as_beta(raw, random, level)
+    drawn_part = _as_beta(raw, random)
     drawn_parts = np.column_stack([1 - drawn_part, drawn_part])
     side = refuses[group["id"]].to_numpy().astype(int)
     shares, drawn_shares = np.empty(2), np.empty((_DRAWS, 2))
@@ -228,7 +224,7 @@ def _corrected(
         value = right = np.nan
     drawn = _of(drawn_parts, drawn_shares, drawn_really)
     of_right = (drawn_parts * drawn_shares).sum(axis=-1)
-    ends = [(1 - level) / 2, (1 + level) / 2]
+    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     bounds = {"": np.quantile(drawn, ends), "right_": np.quantile(of_right, ends)}
     lower, upper = bounds[""]
     return {
@@ -295,12 +291,12 @@ def _drawn(right: float, wrong: float, random: np.random.Generator | None = None
     return drawn
 
 
-def _as_beta(rate: Estimate, random: np.random.Generator, level: float) -> Floats:
+def _as_beta(rate: Estimate, random: np.random.Generator) -> Floats:
     """Draw from a beta distribution with the middle and the width of a rate's interval."""
     if np.isnan(rate.lower):
         return np.full(_DRAWS, rate.value)
     middle = (rate.lower + rate.upper) / 2
-    error = (rate.upper - rate.lower) / 2 / normal_quantile(level)
+    error = (rate.upper - rate.lower) / 2 / normal_quantile()
     size = max(middle * (1 - middle) / max(error, _EDGE) ** 2 - 1, 1e-3)
     drawn: Floats = random.beta(middle * size, (1 - middle) * size, _DRAWS)
     return drawn

@@ -14,7 +14,7 @@ from or_eval.analysis.corrections import Corrections
 from or_eval.analysis.paired_tests import MORE, compare_all, paired
 from or_eval.analysis.rates import MEASURES, prompt_means, rates
 from or_eval.analysis.scipy_stats import scipy_stats
-from or_eval.intervals import LEVEL, Estimate, normal_quantile
+from or_eval.intervals import Estimate, normal_quantile
 from or_eval.schema import Label
 
 Measure: TypeAlias = Literal["over_refusal", "toxic_rejection", "balanced_accuracy"]
@@ -30,8 +30,6 @@ def ranking(
     responses: pd.DataFrame,
     measure: Measure = "over_refusal",
     found: Corrections | None = None,
-    *,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Rank models by who is better than whom beyond chance.
 
@@ -45,7 +43,6 @@ def ranking(
             ``balanced_accuracy``, the mean of the share of safe prompts answered and the share of
             toxic prompts refused (the highest is best).
         found: Corrections of the verdicts, where there are any.
-        level: Confidence level.
 
     Returns:
         A row per model that has the measure, by its value, best first: ``model``, ``value`` with
@@ -71,7 +68,7 @@ def ranking(
             of_a, of_b = (corrected(means.columns[model], both) for model in (a, b))
             contrasts[at] = shifted(contrasts[at], of_a, of_b, part)
     families = families_by_id(responses).reindex(means.index)
-    tested = compare_all(contrasts, families, level=level)
+    tested = compare_all(contrasts, families)
     better, worse = np.zeros((2, len(means.columns)), dtype=np.int64)
     for (a, b), difference, verdict in zip(
         pairs, tested["difference"], tested["verdict"], strict=True
@@ -80,7 +77,7 @@ def ranking(
             good, bad = (a, b) if difference > 0 else (b, a)
             better[bad] += 1
             worse[good] += 1
-    by_model = rates(wanted, found=found, level=level).set_index("model")
+    by_model = rates(wanted, found=found).set_index("model")
     estimates = [_value(by_model.loc[[model]], measure) for model in means]
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     table.insert(0, "model", list(means.columns))
@@ -108,19 +105,18 @@ class Correlation(NamedTuple):
     p: float
 
 
-def safety_over_refusal_correlation(by_model: pd.DataFrame, *, level: float = LEVEL) -> Correlation:
+def safety_over_refusal_correlation(by_model: pd.DataFrame) -> Correlation:
     """Correlate toxic rejection with over-refusal over models (OR-Bench found a high one).
 
     Args:
         by_model: Rates by model (:func:`or_eval.analysis.rates.rates` by ``("model",)``).
-        level: Confidence level.
     """
     both = by_model.pivot(index="model", columns="measure", values="rate")
     both = both.reindex(columns=["over_refusal", "toxic_rejection"]).dropna()
-    return spearman(both["over_refusal"], both["toxic_rejection"], level=level)
+    return spearman(both["over_refusal"], both["toxic_rejection"])
 
 
-def spearman(one: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Correlation:
+def spearman(one: ArrayLike, other: ArrayLike) -> Correlation:
     """Give Spearman's rho with an interval and a permutation test.
 
     The interval is Fisher's with Bonett and Wright's (2000) standard error,
@@ -141,7 +137,7 @@ def spearman(one: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Corre
     )
     if n < 4 or abs(rho) == 1:
         return Correlation(n, rho, np.nan, np.nan, float(test.pvalue))
-    half = normal_quantile(level) * np.sqrt((1 + rho**2 / 2) / (n - 3))
+    half = normal_quantile() * np.sqrt((1 + rho**2 / 2) / (n - 3))
     lower, upper = np.tanh([np.arctanh(rho) - half, np.arctanh(rho) + half])
     return Correlation(n, rho, float(lower), float(upper), float(test.pvalue))
 

@@ -21,7 +21,7 @@ from or_eval.analysis.corrections import (
 )
 from or_eval.analysis.families import response_families
 from or_eval.analysis.jackknife import SHARE, jackknife
-from or_eval.intervals import LEVEL, Estimate, effective_size, rate_interval, wilson
+from or_eval.intervals import Estimate, effective_size, rate_interval, wilson
 from or_eval.schema import Label, Outcome, ResponseClass
 
 _CORRECTION = (
@@ -61,8 +61,6 @@ def rates(
     responses: pd.DataFrame,
     by: Sequence[str] = ("model",),
     found: Corrections | None = None,
-    *,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Give the refused share of safe and of toxic prompts' responses.
 
@@ -80,7 +78,6 @@ def rates(
         found: Corrections of the verdicts (:func:`or_eval.analysis.corrections.corrections`),
             where there are any. Rates are corrected then, and their intervals wider for what
             the sample leaves open.
-        level: Confidence level.
 
     Returns:
         A row per group and label, sorted: the columns of ``by``, ``measure`` (``over_refusal``,
@@ -102,19 +99,18 @@ def rates(
         unsure = ~verdicts | ~group["certain"].fillna(True)
         refused = group["refused"].astype("Float64")
         errors = int(group["error"].notna().sum())
-        rate = mean_over_prompts(refused, group, families, level)
+        rate = mean_over_prompts(refused, group, families)
         taken, open_ = refused, unsure
         if found is not None:  # what a sample tells is open no more
             taken = expected(group, found).astype("Float64")
             open_ = unsure & ~found.sampled[found.cell[group.index]]
         lowest, highest = (
-            mean_over_prompts(taken.mask(open_, side), group, families, level).value
-            for side in (0.0, 1.0)
+            mean_over_prompts(taken.mask(open_, side), group, families).value for side in (0.0, 1.0)
         )
         n = int(verdicts.sum())
         correction: dict[str, float] = {}
         if found is not None:
-            rate, correction = _corrected(rate, group, families, found, level)
+            rate, correction = _corrected(rate, group, families, found)
         rows.append(
             {
                 **key,
@@ -141,13 +137,12 @@ def _corrected(
     group: pd.DataFrame,
     families: pd.Series[str],
     found: Corrections,
-    level: float,
 ) -> tuple[Estimate, dict[str, float]]:
     """Correct a rate; its interval adds the squares of what prompts and sample leave open."""
-    correction = corrected_mean(group, found, level=level)
+    correction = corrected_mean(group, found)
     value, lower, upper = correction.estimate
     means = _prompts(group["refused"].astype("Float64"), group, families)
-    size = effective_size(*means, level=level) if len(means[0]) else None
+    size = effective_size(*means) if len(means[0]) else None
     prompts = Estimate(value, np.nan, np.nan) if size is None else wilson(value, *size)
     below = np.hypot(value - lower, value - prompts.lower)
     above = np.hypot(upper - value, prompts.upper - value)
@@ -167,8 +162,6 @@ def class_shares(
     responses: pd.DataFrame,
     by: Sequence[str] = ("model",),
     found: Corrections | None = None,
-    *,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Give the share of each response class among responses that have one, by prompt label.
 
@@ -177,7 +170,6 @@ def class_shares(
         by: Columns that split the responses.
         found: Corrections of the verdicts, where there are any: answers are as many then as they
             say, and refusals that verdicts missed are of the classes that the others are of.
-        level: Confidence level.
 
     Returns:
         A row per group, label and class: the columns of ``by``, ``label``, ``response_class``,
@@ -194,11 +186,9 @@ def class_shares(
             members = _as_expected(expected(classed, found), is_class)
             errors = sampling_error(classed, found, partial(_means, weights, is_class))
         for at, name in enumerate(ResponseClass):
-            share = mean_over_prompts(
-                pd.Series(members[:, at], classed.index), group, families, level
-            )
+            share = mean_over_prompts(pd.Series(members[:, at], classed.index), group, families)
             if found is not None:
-                share = widened(share, errors[at], SHARE, level=level)
+                share = widened(share, errors[at], SHARE)
             rows.append(
                 {
                     **{column: key[column] for column in by},
@@ -233,7 +223,7 @@ def _as_expected(refused: pd.Series[float], is_class: NDArray[np.bool_]) -> NDAr
 
 
 def mean_over_prompts(
-    values: pd.Series[float], group: pd.DataFrame, families: pd.Series[str], level: float
+    values: pd.Series[float], group: pd.DataFrame, families: pd.Series[str]
 ) -> Estimate:
     """Average the responses of each model to each prompt, and these means; missing ones aside.
 
@@ -241,9 +231,8 @@ def mean_over_prompts(
         values: A value between 0 and 1 for each response.
         group: The responses, with the same index.
         families: Family of each response, by index.
-        level: Confidence level of the interval.
     """
-    return rate_interval(*_prompts(values, group, families), level=level)
+    return rate_interval(*_prompts(values, group, families))
 
 
 def _prompts(
@@ -261,8 +250,6 @@ def fourfold(
     responses: pd.DataFrame,
     by: Sequence[str] = ("model",),
     found: Corrections | None = None,
-    *,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Give the four cells of label and verdict, and what is computed from them.
 
@@ -276,7 +263,6 @@ def fourfold(
         by: Columns that split the responses.
         found: Corrections of the verdicts, where there are any; cells then hold what they say,
             which needn't be whole numbers.
-        level: Confidence level.
 
     Returns:
         A row per group: the columns of ``by``, ``safe answered``, ``safe refused``,
@@ -308,8 +294,8 @@ def fourfold(
             **{name.value: int(n) if found is None else n for name, n in counts.items()},
         }
         for (name, statistic), error in zip(_OF_FOUR.items(), errors, strict=True):
-            estimate = jackknife(columns, statistic, of, span=SHARE, level=level)
-            estimate = widened(estimate, error, SHARE, level=level)
+            estimate = jackknife(columns, statistic, of, span=SHARE)
+            estimate = widened(estimate, error, SHARE)
             row |= zip((name, f"{name}_lower", f"{name}_upper"), estimate, strict=True)
         rows.append(row)
     figures_of = [f"{name}{end}" for name in _OF_FOUR for end in ("", "_lower", "_upper")]

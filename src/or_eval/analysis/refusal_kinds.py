@@ -10,7 +10,6 @@ import pandas as pd
 from or_eval.analysis.families import response_families
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.rates import mean_over_prompts, measures_in
-from or_eval.intervals import LEVEL
 from or_eval.schema import Provenance, Reason
 
 Kind = Literal["provenance", "reason"]
@@ -21,7 +20,7 @@ _OTHER_KIND = "refused, but not as asked for"
 
 
 def refusal_shares(
-    responses: pd.DataFrame, kind: Kind, by: Sequence[str] = ("model",), *, level: float = LEVEL
+    responses: pd.DataFrame, kind: Kind, by: Sequence[str] = ("model",)
 ) -> pd.DataFrame:
     """Give the share that refusals of each kind make of all responses with a verdict.
 
@@ -31,7 +30,6 @@ def refusal_shares(
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         kind: Who refused, or on what ground.
         by: Columns that split the responses.
-        level: Confidence level.
 
     Returns:
         A row per group, label and kind that occurs: the columns of ``by``, ``label``, the kind,
@@ -51,7 +49,7 @@ def refusal_shares(
     for values, group in scored.groupby([*by, "label"], sort=True):
         for name in sorted(named[group.index].dropna().unique()):
             of_kind = (named[group.index] == name).fillna(False).astype("float64")
-            estimate = mean_over_prompts(of_kind, group, families, level)
+            estimate = mean_over_prompts(of_kind, group, families)
             counts = (name, int(of_kind.sum()), len(of_kind))
             rows.append((*values, *counts, estimate.value, estimate.lower, estimate.upper))
     return pd.DataFrame(rows, columns=columns)

@@ -22,7 +22,7 @@ from or_eval.analysis.figures.drawing import (
 )
 from or_eval.analysis.figures.model_names import maker
 from or_eval.analysis.figures.shown_names import shown_names
-from or_eval.intervals import LEVEL, t_quantile
+from or_eval.intervals import t_quantile
 
 _SIDE = 400
 _LEAST = 296
@@ -117,7 +117,7 @@ def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | 
     spread: NDArray[np.float64] = np.sqrt(
         left / freedom * np.einsum("ij,jk,ik->i", places, inverse, places)
     )
-    fitted, half = places @ weights, t_quantile(freedom, LEVEL) * spread
+    fitted, half = places @ weights, t_quantile(freedom) * spread
     total = float(((y - y.mean()) ** 2).sum())
     curve = pd.DataFrame({"over_refusal": along, "fitted": fitted})
     return Fit(

@@ -22,7 +22,7 @@ _DRAWS = 500
 _SEED = 20250101
 
 
-def predictions(found: Sequence[Sample], *, level: float = LEVEL) -> pd.DataFrame:
+def predictions(found: Sequence[Sample]) -> pd.DataFrame:
     """Tell refused from answered prompts by controls alone, and by controls and structure.
 
     A regression is fitted to four fifths of the families and asked about the rest, in turn. The
@@ -31,7 +31,6 @@ def predictions(found: Sequence[Sample], *, level: float = LEVEL) -> pd.DataFram
 
     Args:
         found: What :func:`or_eval.analysis.structure.refusal_effects.samples` gives.
-        level: Confidence level.
 
     Returns:
         A row per label and model: ``n``, ``families``, ``rate``, ``auc_controls``, ``auc`` (with
@@ -45,11 +44,11 @@ def predictions(found: Sequence[Sample], *, level: float = LEVEL) -> pd.DataFram
             **{"label": sample.label.value, "model": sample.model, "n": len(codes)},
             **{"families": count, "rate": float(sample.refused.mean())},
         }
-        rows.append(row | _areas(sample, codes, count, level))
+        rows.append(row | _areas(sample, codes, count))
     return pd.DataFrame(rows)
 
 
-def _areas(sample: Sample, codes: NDArray[np.int64], count: int, level: float) -> dict[str, float]:
+def _areas(sample: Sample, codes: NDArray[np.int64], count: int) -> dict[str, float]:
     names = ("auc_controls", "auc", "gain")
     random = np.random.default_rng(_SEED)
     folds = random.permutation(np.arange(count) % FOLDS)[codes]
@@ -61,7 +60,7 @@ def _areas(sample: Sample, codes: NDArray[np.int64], count: int, level: float) -
     draws = random.multinomial(count, np.full(count, 1 / count), _DRAWS)
     times = np.vstack([np.ones(len(codes)), draws[:, codes]])
     areas = [_area(scores, sample.refused, folds, times) for scores in told if scores is not None]
-    tail = 100 * (1 - level) / 2
+    tail = 100 * (1 - LEVEL) / 2
     row: dict[str, float] = {}
     for name, values in zip(names, (*areas, areas[1] - areas[0]), strict=True):
         lower, upper = np.nanpercentile(values[1:], [tail, 100 - tail])

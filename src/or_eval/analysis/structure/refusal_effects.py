@@ -14,7 +14,6 @@ from or_eval.analysis.paired_tests import COLUMNS, Contrast, Floats, compare_all
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.analysis.structure.measures import MEASURES
 from or_eval.inspect_private import PrerequisiteError
-from or_eval.intervals import LEVEL
 from or_eval.schema import Label
 
 CONTROLS = ("category", "language", "method")
@@ -104,7 +103,7 @@ def _standardised(values: pd.DataFrame) -> pd.DataFrame:
     return standard.mask(spread.fillna(0.0) < _SAME, 0.0)
 
 
-def structure_effects(found: Sequence[Sample], *, level: float = LEVEL) -> pd.DataFrame:
+def structure_effects(found: Sequence[Sample]) -> pd.DataFrame:
     """Estimate what each measure does to refusal, alone and with all else held fixed.
 
     ``alone`` is the slope of refusal on a measure among prompts of one language: whether refused
@@ -117,7 +116,6 @@ def structure_effects(found: Sequence[Sample], *, level: float = LEVEL) -> pd.Da
 
     Args:
         found: What :func:`samples` gives.
-        level: Confidence level, simultaneous over all rows of a label.
 
     Returns:
         A row per label, model, effect (``alone``, ``adjusted``) and measure: ``odds_ratio`` (of
@@ -140,7 +138,6 @@ def structure_effects(found: Sequence[Sample], *, level: float = LEVEL) -> pd.Da
         tested = compare_all(
             [_placed(slope.contrast, sample, families.index) for sample, _, slope in estimates],
             families,
-            level=level,
             cautious=True,
         )
         rows = [
