@@ -29,9 +29,9 @@ CLASSES = {
 def labelled(shared_data: Path) -> pd.DataFrame:
     """Give the responses of five models to XSTest with people's labels of them."""
     table = pd.read_json(shared_data / "labels" / "xstest_human.jsonl.gz", lines=True)
-    # A fifth of the prompts of each type, to be quick.
+    # An eighth of the prompts of each type, to be quick.
     of_type = table.groupby("type")["prompt"].rank("dense")
-    table = table[of_type % 5 == 0].reset_index(drop=True)
+    table = table[of_type % 8 == 0].reset_index(drop=True)
     table["id"] = table["prompt"].str.strip().map(prompt_id)
     table["answer"] = table["human_label"].map(CLASSES)
     table["value"] = (table["answer"] != "direct_answer").astype(float)
@@ -61,7 +61,7 @@ def test_rates_of_human_labels_are_those_pandas_computes(
     human_logs: Path, labelled: pd.DataFrame
 ) -> None:
     responses = read_logs(human_logs, scorer="precomputed_scores").responses
-    assert len(responses) == len(labelled) > 400
+    assert len(responses) == len(labelled) > 200
     expected = labelled.groupby(["model", "label"])["value"].mean()
     found = rates(responses).set_index(["model", "measure"])
     names = {"safe": "over_refusal", "toxic": "toxic_rejection"}
@@ -146,5 +146,5 @@ def test_labels_agree_with_themselves(
     kappa = ((one == other).mean() - chance) / (1 - chance)
     assert two["value"] == pytest.approx(kappa)
     # The README of the data gives 0.937 for the two annotators, of all responses.
-    assert kappa == pytest.approx(0.937, abs=0.03)
+    assert kappa == pytest.approx(0.937, abs=0.05)
     assert (out / "disagreements.jsonl").read_text() == ""

@@ -50,10 +50,10 @@ def test_each_stratum_has_its_minimum_and_the_rest_goes_by_size() -> None:
 
 def test_rows_of_a_stratum_are_equally_likely_and_another_seed_draws_others() -> None:
     rows = frame({("a", True): 40})
-    drawn = pd.concat([stratified_sample(rows, 10, seed=seed)["id"] for seed in range(200)])
+    drawn = pd.concat([stratified_sample(rows, 10, seed=seed)["id"] for seed in range(100)])
     times = drawn.value_counts().reindex(rows["id"], fill_value=0)
-    assert times.mean() == 50
-    assert times.between(25, 75).all(), times  # 50 expected, standard deviation 6.1
+    assert times.mean() == 25
+    assert times.between(8, 43).all(), times  # 25 expected, standard deviation 4.3
     one, other = (set(stratified_sample(rows, 10, seed=seed)["id"]) for seed in (1, 2))
     assert one != other
     assert one == set(stratified_sample(rows.sample(frac=1, random_state=3), 10, seed=1)["id"])
