@@ -45,10 +45,18 @@ def set_up(folder: Path, access: Access) -> None:
             account.project = studio.add_project(
                 f"{name}: {folder.resolve().name}",
                 interface(wording(given.language), given.asks),
-                MarkdownIt("js-default").render(guide(given)),
+                _page(guide(given)),
                 [tasks[key] for key in keys],
             )
             write_access(folder, access)
+
+
+def _page(text: str) -> str:
+    """Give Markdown as HTML with empty lines, since Label Studio takes margins and styles away."""
+    page = str(MarkdownIt("js-default").render(text))
+    return (
+        page.replace("</h1>", "</h1><br>").replace("<h2>", "<br><h2>").replace("</li>", "</li><br>")
+    )
 
 
 def running_annotations(folder: Path) -> Iterator[Annotation]:
