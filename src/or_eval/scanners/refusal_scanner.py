@@ -10,7 +10,7 @@ from inspect_scout import Reference, Result, Scanner, Transcript, scanner
 
 from or_eval.scanners.turns import Said, acting, handed_in, said, texts_in
 from or_eval.schema import ResponseClass, UnscoredReason
-from or_eval.scorers.choosing_stages import Fusion, asks_judge, checked_fusion
+from or_eval.scorers.choosing_stages import Fusion, FusionName, asks_judge, checked_fusion
 from or_eval.scorers.fusion import Stages
 from or_eval.scorers.judge import bundled_guards, graders, judge_response, required_graders
 from or_eval.scorers.provider import ProviderVerdict, read_output, read_text
@@ -41,7 +41,7 @@ class RefusalKind(StrEnum):
 
 
 @scanner(messages="all", events=["model"], metadata=False)
-def refusal(fusion: str = "cascade") -> Scanner[Transcript]:
+def refusal(fusion: FusionName = "cascade") -> Scanner[Transcript]:
     """Find each refusal of a transcript, the message it is in, and what the model did besides.
 
     Every message of the model is read beside the request it belongs to: what the provider says of

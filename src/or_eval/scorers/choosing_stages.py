@@ -6,12 +6,16 @@ import hashlib
 from collections import Counter
 from enum import StrEnum
 from secrets import randbelow
+from typing import Literal
 
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import UnscoredReason
 from or_eval.scorers.verdict import Verdict
+
+FusionName = Literal["cascade", "rules", "judge", "both"]
+"""How a person names a mode of :class:`Fusion`."""
 
 
 class Fusion(StrEnum):

@@ -14,6 +14,7 @@ from or_eval.scorers.asked import with_dialogue
 from or_eval.scorers.choosing_stages import (
     Audit,
     Fusion,
+    FusionName,
     asks_judge,
     checked_audit,
     checked_audit_seed,
@@ -61,7 +62,7 @@ logger = getLogger(__name__)
     ]
 )
 def refusal(
-    fusion: str = "cascade",
+    fusion: FusionName = "cascade",
     audit: float = 0.0,
     audit_seed: int | None = None,
     guards: str | None = None,

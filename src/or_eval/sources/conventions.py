@@ -49,7 +49,7 @@ def columns_by_role(
         if name == NO_COLUMN:
             continue
         if name is not None and name not in table.columns:
-            raise DataError(f"{table.name}: has no column {shown(name)}; {_there_are(table)}")
+            raise no_column(table, name)
         found = [name] if name is not None else columns_for(role, table.columns)
         if len(found) > 1 and role not in _FIRST_COUNTS:
             raise DataError(
@@ -64,6 +64,11 @@ def columns_by_role(
         if found:
             columns[role] = found[0]
     return columns
+
+
+def no_column(table: Table, name: str) -> DataError:
+    """Make the error line for a column that was named and isn't there."""
+    return DataError(f"{table.name}: has no column {shown(name)}; {_there_are(table)}")
 
 
 def columns_for(role: str, columns: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from or_eval.sources.conventions import columns_for, response_words
+from or_eval.sources.conventions import columns_for, no_column, response_words
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.tables import Row, Table
 
@@ -48,8 +48,7 @@ def _named(table: Table, named: str) -> dict[str, str]:
     """Give the model of each column that was named."""
     columns = [name.strip() for name in named.split(",")]
     if missing := next((name for name in columns if name not in table.columns), None):
-        there = ", ".join(map(shown, table.columns))
-        raise DataError(f"{table.name}: has no column {shown(missing)}; there are: {there}")
+        raise no_column(table, missing)
     models = {column: _model(column) or column for column in columns}
     if len(set(models.values())) < len(columns):
         raise DataError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from inspect_ai import Task, task
 
+from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.sources.choosing_prompts import Subset
 from or_eval.tasks.refusal_task import refusal_task
@@ -37,7 +37,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
         per_label: int | None = None,
         system_prompt: str = "none",
         framing: str = "none",
-        fusion: Literal["cascade", "rules", "judge", "both"] = "cascade",
+        fusion: FusionName = "cascade",
         audit: float = 0.0,
         audit_seed: int | None = None,
     ) -> Task:

@@ -13,6 +13,7 @@ from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
 from or_eval.models.replay import PROVIDER
+from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.tasks.refusal_task import refusal_task
 
@@ -25,7 +26,7 @@ def replay(
     source: str | None = None,
     label: str | None = None,
     columns: dict[str, str] | None = None,
-    fusion: str = "cascade",
+    fusion: FusionName = "cascade",
     audit: float = 0.0,
     audit_seed: int | None = None,
 ) -> Task:

@@ -30,6 +30,7 @@ from or_eval.dataset_builders.engine.ports import (
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.schema import PromptRecord
+from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.judge import GRADER_ROLE
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
@@ -85,7 +86,7 @@ def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterato
     """Test the models; all rows go on, with the logs for ``vote`` and ``assess``."""
     graders = context.models.get(GRADER_ROLE)
     judges = () if graders is None else graders.models
-    fusion = "both" if judges and params.judge == "all" else "cascade"
+    fusion: FusionName = "both" if judges and params.judge == "all" else "cascade"
     path = existing_file(params.system_prompt)
     system = params.system_prompt if path is None else path.read_text("utf-8")
 
