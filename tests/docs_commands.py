@@ -17,13 +17,15 @@ from or_eval.cli import main as or_eval_command
 ROOT = Path(__file__).parents[1]
 COMMANDS = {"or-eval": or_eval_command, "inspect": inspect_command, "scout": scout_command}
 _BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w.-]+\.(?:yaml|toml))\n")
 _COMMAND = re.compile(r"^\s*(?:\$ )?((?:or-eval|inspect|scout) .*)$", re.MULTILINE)
 _MODEL = re.compile(r"\b(?:openai|google|anthropic|mistral|gguf|classifier)/([\w.-]+(?:/[\w.-]+)*)")
 
-# What needs a browser, the Hub, a person's answers or a finished build.
+# What needs a browser, the web, the Hub, a person's answers or a finished build.
 NOT_RUN = re.compile(
-    r"(inspect|scout) view|or-eval (push|demo|label (start|import|export xstest))|labels/labels|audit/labels|"
-    r"or_bench_hard_1k|OWNER/NAME|acme/|data=(coconot_contrast|try)"
+    r"(inspect|scout) view|or-eval (push|demo|crawl|label (start|import|export xstest))|labels/labels|audit/labels|"
+    r"or_bench_hard_1k|OWNER/NAME|acme/|data=(coconot_contrast|try)|"
+    r"build (multilingual|thai)|--kind (lineage|funnel)|multilingual_levels|sentence_encoder\("
 )
 SERVED = "openai-api/loopback/"
 """What stands before the names of models that a server of the tests speaks for."""
@@ -56,6 +58,13 @@ def blocks(page: Path) -> Iterator[Block]:
             yield Block(name, False, command)
 
 
+def files_in(page: Path) -> Iterator[tuple[str, str]]:
+    """Give the files that a page shows: blocks whose first line is a comment with a file's name."""
+    for _, text in _BLOCK.findall(page.read_text("utf-8")):
+        if named := _FILE.match(text):
+            yield named[1], text
+
+
 def arguments(command: str, log: str) -> Iterator[list[str]]:
     """Give a command's words, on few samples; more than once where its page loops over it.
 
@@ -63,6 +72,7 @@ def arguments(command: str, log: str) -> Iterator[list[str]]:
         command: As the page has it.
         log: What to put where it says that a log of one's own is meant.
     """
+    said = command
     command = _MODEL.sub(lambda name: SERVED + name[1].replace("/", "-"), command)
     command = command.replace("=...", f"={SERVED}judge").replace(
         " a,b,c ", " gpt4,llama2new,llama2orig "
@@ -81,6 +91,8 @@ def arguments(command: str, log: str) -> Iterator[list[str]]:
             for word in words
             for path in (map(str, Path().glob(word)) if "*" in word else [word])
         ]
+        if "gguf/" in said:  # options of llama.cpp mean nothing to a server
+            words = [word for n, word in enumerate(words) if "-M" not in (word, words[n - 1])]
         if words[:2] == ["or-eval", "build"] and "--out" in words and "--dry-run" not in words:
             words.append("--dry-run")
         if words[:2] in (["inspect", "eval"], ["inspect", "eval-set"]):

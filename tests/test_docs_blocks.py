@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from docs_commands import ALL, COMMANDS, NOT_RUN, arguments, blocks, pages
+from docs_commands import ALL, COMMANDS, NOT_RUN, arguments, blocks, files_in, pages
 from replayed import run_replay, write_jsonl
 from servers import API_KEY, ScriptedServer
 
@@ -82,6 +82,8 @@ def test_what_a_page_says_to_run_runs(
     folder = tmp_path / "reader"
     shutil.copytree(reader, folder)
     monkeypatch.chdir(folder)
+    for name, text in files_in(page):
+        Path(name).write_text(text, "utf-8")
     names: dict[str, Any] = {}
     for block in blocks(page):
         if NOT_RUN.search(block.text):
