@@ -128,7 +128,7 @@ def test_bad_input_gets_one_line_and_no_file(
 
 def test_missing_file_and_unknown_format_and_language(tmp_path: Path, jsonl: Path) -> None:
     assert "there is no such file" in run(tmp_path / "none.csv").stderr
-    assert "of unknown kind '.xlsx'" in run(tmp_path / "file.xlsx").stderr
+    assert "of unknown kind '.xls'" in run(tmp_path / "file.xls").stderr
     assert "can't tell the format" in run(jsonl, "--out", tmp_path / "out.xlsx").stderr
     assert "'xx' has no rules" in run(jsonl, "--language", "xx").stderr
 

@@ -81,8 +81,8 @@ def replay(
 ) -> None:
     """Turn the responses stored in FILE into Inspect logs, one per model; no model is called.
 
-    FILE is csv, tsv, jsonl or json (each also .gz), or parquet, with a row for each response, or
-    a row for each prompt and a column for each model's responses.
+    FILE is csv, tsv, jsonl or json (each also .gz), xlsx or parquet, with a row for each response,
+    or a row for each prompt and a column for each model's responses.
     Columns are found by their names (prompt, response, model, label, category, id, language) or
     named by option; `none` says that FILE has no such column. Several responses of a model to one
     prompt become epochs, in the order of FILE; a prompt with no response becomes a failed sample.
