@@ -104,6 +104,8 @@ def arguments(command: str, log: str) -> Iterator[list[str]]:
                 words += ["-T", "data=xstest.csv"]
         if words[:2] == ["inspect", "score"] and "--action" not in words:
             words += ["--action", "append", "--overwrite"]
+        if words[:2] == ["or-eval", "replay"]:  # logs that the page took to be there already
+            words.append("--overwrite")
         if words[0] != "inspect" and "--log-dir" not in words:
             words = [ALL if word == "logs" else word for word in words]
         yield words

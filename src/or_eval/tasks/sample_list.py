@@ -6,8 +6,9 @@ from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesSort, TaskSamplesVie
 
 from or_eval.schema import Outcome
 
-# All up to provenance fit a window of 1280 pixels; the viewer shows every score, so the rest stand
-# last. Columns left out appear by themselves in logs that have any (error, limit, retries, epoch).
+# A column is as wide as its title, so titles are as long as the values need. All up to certain fit
+# a window of 1280 pixels; the viewer shows every score, so the rest stand last. Columns left out
+# appear by themselves in logs that have any (error, limit, retries, epoch).
 _PROMPT = [TaskSamplesColumn(id="sampleStatus"), TaskSamplesColumn(id="input")]
 _VERDICT = [
     TaskSamplesColumn.score("outcome", "result"),
@@ -47,13 +48,13 @@ def sample_list(*, framings: bool = False) -> ViewerConfig:
             columns=[*_PROMPT, *([_FRAMING] if framings else []), *_VERDICT],
             sort=_SORT,
             score_labels={
-                "result": "Outcome",
+                "result": "What happened",
                 "provenance": "Refused by",
                 "reason": "Reason given",
                 "decided_by": "Decided by",
                 "certain": "Certain",
                 "scorer": "Score",
-                "category": "Category",
+                "category": "Prompt category",
                 "framing": "Framing",
                 "refusal": "Refused",
             },
