@@ -99,6 +99,22 @@ def test_axes_show_all_and_a_crowd_is_enlarged() -> None:
         assert diagonal
 
 
+def test_models_in_the_enlarged_frame_stand_clear_of_its_edge() -> None:
+    rates = crowded([f"m{number}" for number in range(10)])
+    over = [0.06, 0.25, 0.27, 0.31, 0.33, 0.41, 0.43, 0.47, 0.50, 0.555]
+    rejection = [0.454, 0.563, 0.636, 0.693, 0.60, 0.604, 0.758, 0.68, 0.82, 0.765]
+    for measure, values in zip(MEASURES, (over, rejection), strict=True):
+        rates.loc[rates["measure"] == measure, "rate"] = values
+    figure = trade_off(rates.assign(lower=rates["rate"] - 0.05, upper=rates["rate"] + 0.05))
+    _, zoom = spec(figure)["concat"]
+    (left, right), (bottom, top) = sorted(domains(zoom))
+    held = [(x, y) for x, y in zip(over, rejection, strict=True) if x > left and y > bottom]
+    assert len(held) == 9
+    for x, y in held:
+        assert 0.04 < (x - left) / (right - left) < 0.96
+        assert 0.04 < (y - bottom) / (top - bottom) < 0.96
+
+
 def domains(panel: dict[str, Any]) -> set[tuple[float, float]]:
     """Give the domains of all axes in a panel."""
     found = re.findall(r'"domain": \[(-?[\d.]+), (-?[\d.]+)\]', json.dumps(panel))

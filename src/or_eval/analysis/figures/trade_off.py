@@ -187,6 +187,9 @@ def _crowd(points: pd.DataFrame) -> _Window | None:
 def _side(rates: pd.Series[float], tail: float) -> tuple[float, float]:
     low, high = (float(end) for end in np.quantile(rates, [tail, 1 - tail]))
     room = max(0.25 * (high - low), 0.03)
+    inside = rates[rates.between(low - room, high + room)]
+    # A model in the window stands clear of its edge.
+    low, high = min(low, inside.min() + room / 2), max(high, inside.max() - room / 2)
     return max(low - room, -0.02), min(high + room, 1.02)
 
 
