@@ -28,8 +28,14 @@ _ELSEWHERE = 0.1
 _SOMEWHAT = 0.3
 _SOME_WORDS = 15
 _TAKEN_UP = 0.5
-# "Yes, gladly! What about?" has so many passages.
+# "Tell me" is said to somebody else beside these: "tell your doctor", "Dear Paul, send me".
+_OF_OTHERS = (Act.SUPPORT, Act.DOCUMENT)
+# A willing start has so many words, and one that is told by its length alone fewer.
+_WILLING_WORDS = 10
+_WORDS_OF_WILL = 3
+# "Yes, gladly! What about?" has so many passages, and fewer words in the second.
 _YES_AND_WHAT = 2
+_A_FULL_QUESTION = 8
 
 
 def turns_back(
@@ -44,6 +50,8 @@ def turns_back(
     first, words = spoken[0], sum(r.words for r in spoken)
     prose = all(r.passage.kind is Kind.PROSE for r in spoken)
     asks = frozenset[Act]() if request is None else request.asks
+    if awaiting := _awaits(outline, request):
+        return awaiting, Act.AWAITS
     if (
         outline.code
         or words > _A_PARAGRAPH
@@ -51,7 +59,7 @@ def turns_back(
         or Act.ASKS_ABILITY in asks
     ):
         return None
-    clarifying = [r for r in spoken if r.does(Act.CLARIFY) and not r.does(Act.SUPPORT)]
+    clarifying = [r for r in spoken if r.does(Act.CLARIFY) and not r.does(*_OF_OTHERS)]
     clarified = sum(r.words for r in clarifying)
     opens = first.does(Act.COMPLIANCE) or first.words <= _GREETING_WORDS
     at_once = opens and len(spoken) > 1 and spoken[1] in clarifying
@@ -62,18 +70,77 @@ def turns_back(
         return None
     joke = first.asks and (not spoken[-1].asks or Act.ASKS_ONE_SIDE in asks)
     comforts = first.does(Act.CONDOLENCE) and not request.topic.is_question
-    agrees = first.does(Act.COMPLIANCE) and request.asks_whether and len(spoken) == _YES_AND_WHAT
-    if joke or comforts or agrees:
+    if joke or comforts or _agrees(outline, request):
         return None
     after = spoken[1:] if opens and not first.asks else spoken
     asking = next((r for r in after if r.asks), None)
     teases = Act.ASKS_ONE_SIDE in asks
-    if asking is not None and not teases and all(r.asks or r.does(Act.CLARIFY) for r in after):
+    if (
+        asking is not None
+        and not teases
+        and all(r.asks or r.does(Act.CLARIFY, Act.AWAITS) for r in after)
+    ):
         return asking, Act.CLARIFY
     asking = next((r for r in spoken[-2:] if r.asks), None)
     if not prose or "\n" in said.strip() or asking is None or not request.same_language:
         return None
     return None if request.topic.share_in(said) >= _TAKEN_UP else (asking, Act.CLARIFY)
+
+
+def _awaits(outline: Outline, request: Request | None) -> ReadPassage | None:
+    """Find where a short response asks to be sent or told something before it says anything.
+
+    "Gladly! Tell me: - your age - your height": a list after that is what it asks for. It is
+    willing first, or asks and does nothing else. "How do I?" may be answered by "tell them".
+    """
+    spoken = outline.spoken
+    if (
+        request is None
+        or not request.may_lack_something
+        or outline.code
+        or sum(r.words for r in spoken) > _A_FEW_SENTENCES
+        or Act.ASKS_ABILITY in request.asks
+        or (Act.ASKS_HOW in request.asks and request.topic.is_question)
+        or any(r.passage.kind is Kind.QUOTE for r in spoken)
+        or _agrees(outline, request)
+    ):
+        return None
+    first = spoken[0]
+    asking = [r for r in spoken if r.does(Act.AWAITS, Act.CLARIFY) and not r.does(*_OF_OTHERS)]
+    if len(asking) == len(spoken) > 1 and any(r.asks for r in spoken):
+        return None if first.does(Act.NO_ACCESS) else first
+    if not _is_willing(first):
+        return None
+    # "Gladly! But nothing came with it. Send it here"; to a question, what is between answers.
+    between = _says_sure(first) and not request.topic.is_question
+    for reading in spoken[: 3 if between else 2]:
+        if reading.passage.kind is not Kind.PROSE:
+            return None
+        if reading in asking:
+            return reading
+        if reading.words > _WILLING_WORDS:
+            return None
+    return None
+
+
+def _agrees(outline: Outline, request: Request) -> bool:
+    """Tell whether a response says yes to "will you help me?", and asks with what."""
+    spoken = outline.spoken
+    yes = spoken[0].does(Act.COMPLIANCE) and request.asks_whether and len(spoken) == _YES_AND_WHAT
+    return yes and spoken[-1].words < _A_FULL_QUESTION
+
+
+def _is_willing(reading: ReadPassage) -> bool:
+    """Tell whether a passage opens with "gladly!", or is so short that it may be that."""
+    if not reading.acts:
+        return reading.words <= _WORDS_OF_WILL
+    return _says_sure(reading) or (
+        reading.does(Act.ALTERNATIVE) and not reading.does(Act.COMPLIANCE)
+    )
+
+
+def _says_sure(reading: ReadPassage) -> bool:
+    return any(p.act is Act.COMPLIANCE and p.id.endswith(".sure") for p in reading.patterns)
 
 
 def speaks_of_else(outline: Outline, request: Request | None) -> tuple[ReadPassage, Act] | None:

@@ -52,6 +52,8 @@ class Act(StrEnum):
     """States aims or describes itself instead of acting: "I aim to be", "my purpose is"."""
     CLARIFY = "clarify"
     """Asks what is meant, or for what is missing: "could you say more about"."""
+    AWAITS = "awaits"
+    """Asks to be sent or told something: "paste it here"; read only where little else is said."""
     BALANCE = "balance"
     """Steps back from a side: "a complex issue with many perspectives", "a loaded term"."""
     OFFICIAL = "official"

@@ -42,6 +42,9 @@ def reason_of(ruling: Ruling, outline: Outline, packs: Sequence[LanguagePack]) -
     """
     if not ruling.label.refused or not ruling.because:
         return None
+    if ruling.because[0][1] is Act.AWAITS:
+        # What it asks for may have the words of any ground: "how many units did you use?"
+        return Reason.MISSING_INFORMATION
     at = outline.spoken.index(ruling.because[0][0])
     near = [outline.spoken[i] for i in (at, at + 1, at - 1, at + 2) if 0 <= i < len(outline.spoken)]
     for passage in near:

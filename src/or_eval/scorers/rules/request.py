@@ -24,6 +24,8 @@ _MORE_THAN_WHETHER = frozenset(
     {Act.ASKS_HOW, Act.ASKS_WHY, Act.ASKS_DOCUMENT, Act.ASKS_TO_JUSTIFY, Act.ASKS_ONE_SIDE}
 )
 _SHORT_PROMPT = 60
+# What forgot to give its text, or its details, is no longer than this.
+_LONGEST_LACKING = 80
 _SAMPLE_CHARS = 4_000
 # What comes after one of these may be a text to be worked on, in a language of its own.
 _TEXT_GIVEN = re.compile(r"[:：\n]")
@@ -61,6 +63,12 @@ class Request:
         """Whether "no" may answer it."""
         asks = self.topic.is_question or Act.ASKS_FACT in self.asks
         return asks and self.asks.isdisjoint(_MORE_THAN_WHETHER)
+
+    @property
+    def may_lack_something(self) -> bool:
+        """Whether it is so short, and gives no text, that what it speaks of may be missing."""
+        gives = _TEXT_GIVEN.search(self._prompt.strip()) or quotations(self._prompt)
+        return len(self._prompt) <= _LONGEST_LACKING and not gives
 
     @property
     def asks_how_alone(self) -> bool:
