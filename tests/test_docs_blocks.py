@@ -93,13 +93,12 @@ def test_what_a_page_says_to_run_runs(
             if f"--log-dir {place}" not in block.text and not Path(place).exists():
                 shutil.copytree(ALL, place)
         log = str(next(Path(ALL).glob("*.eval")))
+        text = block.text.replace("scans/scan_id=...", str(next(Path().glob("scans/*"), "")))
         if block.python:
-            scan = next(Path().glob("scans/*"), "")
-            source = block.text.replace("scans/scan_id=...", str(scan))
-            source = source.replace("logs/FILE.eval", log)
+            source = text.replace("logs/FILE.eval", log)
             exec(compile(source, block.page, "exec"), names)
             continue
-        for words in arguments(block.text, log):
+        for words in arguments(text, log):
             done = CliRunner().invoke(COMMANDS[words[0]], words[1:])
             said = f"{block.text}: {done.output[-2000:]} {done.exception!r}"
             assert done.exit_code == 0, said

@@ -1,4 +1,4 @@
-"""``or-eval report``: from logs to a page that people can act on."""
+"""``or-eval report``: from logs or scans to a page that people can act on."""
 
 from __future__ import annotations
 
@@ -80,21 +80,24 @@ def report(
 ) -> None:
     """Write a report on LOGS: a page, figures, tables and a summary.
 
-    LOGS are Inspect logs or folders of them. The page, index.html, is one file that opens with no
-    network; beside it stand figures/ (HTML, SVG, PNG, CSV), tables/ (CSV, Markdown, LaTeX),
-    responses.parquet and summary.json.
+    LOGS are Inspect logs or folders of them, or folders of scout scan. The page, index.html, is
+    one file that opens with no network; beside it stand figures/ (HTML, SVG, PNG, CSV), tables/
+    (CSV, Markdown, LaTeX), responses.parquet and summary.json.
 
     \b
     What these models do:
       or-eval report logs --out report
     What a new system prompt changed:
       or-eval report --compare logs/before logs/after --out changes
+    Which refusals or_eval/refusal found within agents' transcripts:
+      or-eval report scans/scan_id=... --out refusals
     What people's labels of a sample make of it:
       or-eval report logs --labels labels.csv --map yes=refused --map no=answered
     """  # noqa: D301 (click's own mark for text that keeps its lines)
     from or_eval.analysis.human_labels import read_labels
     from or_eval.analysis.prompt_audit import read_prompt_labels
-    from or_eval.analysis.report import write_comparison, write_report
+    from or_eval.analysis.report import write_comparison, write_report, write_scan_report
+    from or_eval.analysis.scans import find_scans
     from or_eval.analysis.scorecard import read_scorecard
     from or_eval.cli.agreement import word_and_class
 
@@ -102,7 +105,11 @@ def report(
         raise click.UsageError("name logs, or two runs with --compare A B (and not both)")
     if compare and (labels_file or prompt_labels_file or scorecard_file):
         raise click.UsageError("labels and scorecards are for LOGS, not for a comparison")
-    if compare:
+    if scans := find_scans(logs):
+        if labels_file or prompt_labels_file or scorecard_file or pool:
+            raise click.UsageError("labels, scorecards and --pool are for logs, not for scans")
+        page = write_scan_report(scans, out)
+    elif compare:
         page = write_comparison(*compare, out, scorer=scorer, on_conflict=on_conflict)
     else:
         labels = None

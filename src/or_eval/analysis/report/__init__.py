@@ -1,7 +1,8 @@
-"""Reports: logs in, a folder with a page, figures, tables and a summary out."""
+"""Reports: logs or scans in, a folder with a page, figures, tables and a summary out."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from or_eval.analysis.logs import LogPaths
     from or_eval.analysis.scorecard import Scorecard
 
-__all__ = ["write_comparison", "write_report"]
+__all__ = ["write_comparison", "write_report", "write_scan_report"]
 
 _NEEDED = ("scipy", "altair", "vl_convert", "jinja2")
 
@@ -132,10 +133,34 @@ def write_comparison(
     return write_folder(comparison_report(found, scorer), Path(out))
 
 
-def _check_needs() -> None:
-    """Check that the extra ``[report]`` is installed, before logs are read for nothing."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+def write_scan_report(scans: Sequence[Path], out: str | PathLike[str]) -> Path:
+    """Write a report on the refusals that ``scout scan`` found within transcripts.
+
+    Args:
+        scans: Folders of scans (:func:`or_eval.analysis.scans.find_scans`).
+        out: Folder to write; an older report there is replaced.
+
+    Returns:
+        The path of the report's ``index.html``.
+
+    Raises:
+        LogError: The scans can't be used, or `out` holds something else than a report.
+        PrerequisiteError: An optional dependency is missing.
+    """
+    _check_needs("scout", "inspect_scout")
+    _check_needs()
+    from or_eval.analysis.report.folder import check_place, write_folder
+    from or_eval.analysis.report.scan_report import scan_report
+    from or_eval.analysis.scans import read_scans
+
+    check_place(Path(out))
+    return write_folder(scan_report(read_scans(scans)), Path(out))
+
+
+def _check_needs(extra: str = "report", *needed: str) -> None:
+    """Check that an extra is installed, before logs are read for nothing."""
+    missing = [name for name in needed or _NEEDED if find_spec(name) is None]
     if missing:
         raise PrerequisiteError(
-            escape(f"A report needs {', '.join(missing)}: pip install 'or-eval[report]'")
+            escape(f"A report needs {', '.join(missing)}: pip install 'or-eval[{extra}]'")
         )

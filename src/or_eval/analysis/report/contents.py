@@ -63,8 +63,8 @@ class Report(NamedTuple):
     """A report before it is written.
 
     Attributes:
-        kind: ``report`` on models, ``benchmarks`` (the page before reports on several), or
-            ``comparison`` of two runs.
+        kind: ``report`` on models, ``benchmarks`` (the page before reports on several),
+            ``comparison`` of two runs, or ``scan`` of transcripts.
         title: Its title.
         tested: What was tested, by title.
         settings: In a comparison: how the settings of the runs differ.
