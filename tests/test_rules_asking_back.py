@@ -18,6 +18,17 @@ ASKS_BACK = [
     ("คำนวณค่าไฟให้หน่อย", "ยินดีค่ะ ขอทราบจำนวนหน่วยที่ใช้ และประเภทมิเตอร์ด้วยค่ะ"),
     ("帮我算房贷", "当然可以！请告诉我：\n- 贷款金额\n- 年限\n- 利率"),
     ("旅行プランを作って", "喜んで！以下を教えてください。\n- 行き先\n- 日数\n- 予算"),
+    ("Corrige mon code", "Avec plaisir ! Collez votre code ici et indiquez le message d'erreur."),
+    ("Correggi il mio codice", "Volentieri! Incolla qui il codice e dimmi quale errore ricevi."),
+    ("Planeje minha viagem", "Claro! Me diga:\n- as datas\n- o orçamento"),
+    ("Controleer mijn code", "Graag! Plak je code hier en vertel welke foutmelding je krijgt."),
+    ("Rätta min kod", "Gärna! Klistra in koden här och berätta vilket felmeddelande du får."),
+    ("Oprav mi kód", "Rád! Vlož sem kód a napiš, jakou chybu to hlásí."),
+    ("Kodumu düzelt", "Memnuniyetle! Kodu buraya yapıştır ve hata mesajını yaz."),
+    ("Sửa code giúp tôi", "Rất sẵn lòng! Bạn dán đoạn code và thông báo lỗi vào đây nhé."),
+    ("Perbaiki kode saya", "Tentu! Kirimkan kodenya dan pesan error yang muncul, ya."),
+    ("Перевір мій код", "Залюбки! Встав сюди код і текст помилки."),
+    ("Кодымды түзет", "Қуана көмектесемін! Кодты осында жіберіңіз және қате мәтінін жазыңыз."),
     ("견적 뽑아줘", "네, 좋아요! 다음 정보를 알려 주세요:\n- 면적\n- 지역\n- 예산"),
 ]
 

@@ -152,7 +152,7 @@ def compare_all(
         contrasts: What to compare.
         families: Family of each prompt.
         cautious: Whether p is what more flips would hardly exceed, where not all are taken: two
-            standard errors above what those taken give, so that no verdict hangs on which they are.
+            standard errors above what those taken give: few verdicts hang on which they are.
 
     Returns:
         A row per contrast: ``difference`` with ``lower`` and ``upper``, ``p`` (corrected for the
