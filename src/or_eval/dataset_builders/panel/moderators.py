@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
 from typing import NamedTuple
 
@@ -19,8 +19,9 @@ from inspect_ai.util import JSONSchema
 
 from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
 from or_eval.dataset_builders.engine.models import BoundModel
-from or_eval.dataset_builders.engine.ports import MODERATOR
+from or_eval.dataset_builders.engine.ports import MODERATOR, StageContext
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
 from or_eval.schema import PromptRecord, taxonomies
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
@@ -283,6 +284,21 @@ def opinions_of(panel: Sequence[BoundModel], judgings: Sequence[Judging]) -> lis
     return [
         judging.opinion._replace(model=name) for name, judging in zip(names, judgings, strict=True)
     ]
+
+
+def opinions_on_prompts(
+    rows: Rows, wording: Wording, context: StageContext, role: str = MODERATOR
+) -> Iterator[tuple[PromptRecord, list[Opinion] | None]]:
+    """Ask the panel of a role about every row's prompt; None of one too long to be shown whole."""
+    panel = context.panel(role)
+
+    def asked() -> Iterator[tuple[PromptRecord, list[Question[Judging]]]]:
+        for row in rows:
+            long = len(row.prompt) > PROMPT_LIMIT
+            yield row, [] if long else judged_by(panel, wording, row, role=role)
+
+    for row, judgings in context.ask(asked()):
+        yield row, opinions_of(panel, judgings) if judgings else None
 
 
 def in_words(opinions: Iterable[Opinion]) -> str:

@@ -12,7 +12,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     CLASSIFIER,
     Dropped,
@@ -27,19 +26,16 @@ from or_eval.dataset_builders.engine.ports import (
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.panel.agreement import votes
 from or_eval.dataset_builders.panel.moderators import (
-    PROMPT_LIMIT,
-    Judging,
     Opinion,
     Wording,
     category_spellings,
     in_words,
-    judged_by,
     load_wording,
-    opinions_of,
+    opinions_on_prompts,
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.schema import PromptRecord, taxonomies
+from or_eval.schema import taxonomies
 
 OTHER = "other"
 """What a classifier says of a prompt that falls into no category."""
@@ -69,21 +65,13 @@ class ClassifyParams(StageParams):
 
 def run(rows: Rows, params: ClassifyParams, context: StageContext) -> Iterator[Outcome]:
     """Give each row its category; ``meta.classification`` has each classifier's answer."""
-    panel = context.panel(CLASSIFIER)
-    wording = classification_wording(context.taxonomy)
+    panel, wording = context.panel(CLASSIFIER), classification_wording(context.taxonomy)
     moved: Counter[tuple[str, str]] = Counter()
     together: Counter[int] = Counter()
-
-    def asked() -> Iterator[tuple[PromptRecord, list[Question[Judging]]]]:
-        for row in rows:
-            long = len(row.prompt) > PROMPT_LIMIT
-            yield row, [] if long else judged_by(panel, wording, row, role=CLASSIFIER)
-
-    for row, judgings in context.ask(asked()):
-        if not judgings:
+    for row, opinions in opinions_on_prompts(rows, wording, context, CLASSIFIER):
+        if opinions is None:
             yield Dropped(row, TOO_LONG)
             continue
-        opinions = opinions_of(panel, judgings)
         category, confidence, count = _majority(opinions)
         together[count] += 1
         said = with_meta(row, classification=votes(opinions), confidence=confidence)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from or_eval.dataset_builders.engine.conversations import Question
 from or_eval.dataset_builders.engine.ports import (
     MODERATOR,
     Dropped,
@@ -20,17 +19,13 @@ from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.panel.agreement import Agree, PanelTables, agreement, votes
 from or_eval.dataset_builders.panel.moderators import (
-    PROMPT_LIMIT,
-    Judging,
     Wording,
     in_words,
-    judged_by,
     load_wording,
-    opinions_of,
+    opinions_on_prompts,
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.schema import PromptRecord
 
 NATURAL, PATCHED = "natural", "patched"
 
@@ -48,19 +43,11 @@ class NaturalParams(StageParams):
 
 def run(rows: Rows, params: NaturalParams, context: StageContext) -> Iterator[Outcome]:
     """Keep the rows that the panel finds natural; ``meta.reads`` has what each moderator said."""
-    panel, wording = context.panel(MODERATOR), natural_wording()
     tables = PanelTables(NATURAL, (NATURAL, PATCHED))
-
-    def asked() -> Iterator[tuple[PromptRecord, list[Question[Judging]]]]:
-        for row in rows:
-            long = len(row.prompt) > PROMPT_LIMIT
-            yield row, [] if long else judged_by(panel, wording, row)
-
-    for row, judgings in context.ask(asked()):
-        if not judgings:
+    for row, opinions in opinions_on_prompts(rows, natural_wording(), context):
+        if opinions is None:
             yield Dropped(row, "too long")
             continue
-        opinions = opinions_of(panel, judgings)
         tables.add(opinions)
         judged = with_meta(row, reads=votes(opinions))
         found = agreement(opinions, {NATURAL}, params.agree)
