@@ -20,7 +20,7 @@ def label_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give logs of two models, to label."""
     from label_folders import made_logs
 
-    return made_logs(tmp_path_factory.mktemp("to-label") / "logs")
+    return made_logs(tmp_path_factory.mktemp("to-label") / "logs", 60, {"a": 20, "b": 5})
 
 
 @pytest.fixture(scope="session")

@@ -174,6 +174,8 @@ class Site(Server):
         super().__init__(self._answer)
         self.questions, self._elsewhere, self._huge = questions, elsewhere, huge
         self.pages_of_lists = -(-questions // PER_LIST)
+        self.strike: Callable[[], None] = lambda: None
+        """Is done when /struck is asked for first, before it is answered."""
 
     @cached_property
     def texts(self) -> list[tuple[str, list[str], str]]:
@@ -207,6 +209,7 @@ class Site(Server):
             "/broken/gbk",
             "/broken/cut",
             "/huge",
+            "/struck",
         ]
         once += [f"/questions?page={n + 1}" for n in range(self.pages_of_lists)]
         once += [f"/questions/{n}" for n in range(self.questions)]
@@ -248,6 +251,10 @@ class Site(Server):
                 return Answer(page(f"Month {number}", "Nothing happens this month.", links=links))
             case ["private", name]:
                 return Answer(page(name, "May anybody at all read this page of ours?"))
+            case ["struck"]:
+                if before == 0:
+                    self.strike()
+                return Answer(page("Struck", "Nothing is the matter."))
             case ["loop", "a"]:
                 return redirect("/loop/b")
             case ["loop", "b"]:
@@ -319,6 +326,7 @@ class Site(Server):
         links = [
             "/questions?page=1",
             "/calendar/0",
+            "/struck",
             "/loop/a",
             "/loop/self",
             "/spin/0",

@@ -13,10 +13,9 @@ from openpyxl import load_workbook
 from made_logs import made_log, made_sample
 from or_eval.cli import main
 
-HOSTILE = '=HYPERLINK("http://x")<script>alert(1)</script>\x00 ]]> \'end'
-PROMPTS = 60
-REFUSED = {"a": 20, "b": 5}
-"""How many of the prompts each model refuses."""
+HOSTILE = (
+    '=HYPERLINK("http://x")<img src=x onerror=alert(1)><script>alert(2)</script>\x00 ]]> \'end'
+)
 
 
 def run(*arguments: object) -> Result:
@@ -29,9 +28,9 @@ def done(*arguments: object) -> str:
     return result.output
 
 
-def made_logs(folder: Path) -> Path:
-    """Two models' answers to the same prompts, every other one uncertain."""
-    for model, refused in REFUSED.items():
+def made_logs(folder: Path, prompts: int, refused_by: dict[str, int]) -> Path:
+    """Models' answers to the same prompts, the first of which each refuses; half are uncertain."""
+    for model, refused in refused_by.items():
         samples = [
             made_sample(
                 f"p{i}",
@@ -41,7 +40,7 @@ def made_logs(folder: Path) -> Path:
                 score={"certain": i % 2 == 0},
                 category=f"c{i % 4}",
             )
-            for i in range(PROMPTS)
+            for i in range(prompts)
         ]
         made_log(folder / f"{model}.eval", model, samples)
     return folder

@@ -13,6 +13,7 @@ import pytest
 from openpyxl import load_workbook
 
 from label_folders import HOSTILE, done, fill_in, keys, rows_of, run
+from or_eval.folder_lock import locked
 from or_eval.labelling.planning import next_batch, plan_labels
 from or_eval.labelling.rounds import assign
 from or_eval.labelling.studio.environment import VARIABLE, ensure_environment, environment_folder
@@ -202,6 +203,41 @@ def test_a_sheet_edited_by_hand_is_told_by_its_row(
     assert result.exit_code == 1
     assert message in result.output
     assert not (out / "history.jsonl").exists()
+
+
+def test_columns_are_found_by_their_heads(label_folder: Path, tmp_path: Path) -> None:
+    out = copytree(label_folder, tmp_path / "labels")
+    fill_in(out / "ana.xlsx", lambda key: "Answers")
+    book = load_workbook(out / "ana.xlsx")
+    book["tasks"].delete_cols(3)
+    book.save(out / "ana.xlsx")
+    said = run("label", "import", out, out / "ana.xlsx").output
+    assert "ana.xlsx, row 1: has no column 'Response'" in said
+    book = load_workbook(label_folder / "ana.xlsx")
+    book["tasks"].insert_cols(3)
+    book.save(out / "ana.xlsx")
+    fill_in(out / "ana.xlsx", lambda key: "Declines", column=4)
+    done("label", "import", out, out / "ana.xlsx")
+    assert {row["label"] for row in rows_of(out / "history.jsonl")} == {"direct_refusal"}
+
+
+def test_all_files_of_an_import_are_read_before_anything_is_added(
+    label_logs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labels"
+    names = ("--annotator", "ana", "--annotator", "bo")
+    done("label", "export", label_logs, "--out", out, "--size", 6, *names)
+    sheets = (out / "ana.xlsx", out / "bo.xlsx")
+    for sheet, label in zip(sheets, ("Answers", "Refuse"), strict=True):
+        fill_in(sheet, lambda key, label=label: label)
+    assert "bo.xlsx, row 2: 'Refuse' is none" in run("label", "import", out, *sheets).output
+    assert not (out / "history.jsonl").exists()
+    unsaid = keys(sheets[1])[3]
+    fill_in(sheets[1], lambda key: None if key == unsaid else "Answers", note="why")
+    with locked(out):
+        assert "another process imports labels" in run("label", "import", out, *sheets).output
+    said = done("label", "import", out, *sheets)
+    assert "bo.xlsx: 15 new, 0 known already, 1 without an answer left out" in said
 
 
 def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(

@@ -18,9 +18,8 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-from openpyxl import load_workbook
 
-from made_logs import made_log, made_sample
+from label_folders import HOSTILE, done, fill_in, made_logs
 from or_eval.labelling.studio.environment import VARIABLE
 from pages import launched
 
@@ -28,7 +27,6 @@ pytestmark = pytest.mark.skipif(
     not os.environ.get(VARIABLE), reason=f"{VARIABLE} names no environment of Label Studio"
 )
 
-HOSTILE = "=1+1<img src=x onerror=alert(1)><script>alert(2)</script>\x00"
 STRATUM_ROWS = 5
 
 Choose = Callable[[dict[str, Any]], str]
@@ -38,29 +36,11 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-c", "from or_eval.cli import main; main()", *map(str, arguments)]
 
 
-def done(*arguments: object) -> str:
-    ran = subprocess.run(command(*arguments), capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
-
-
 @pytest.fixture(scope="module")
 def round_(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models on forty prompts, in six strata of five sampled responses each."""
     place = tmp_path_factory.mktemp("studio")
-    for model, refused in (("a", 10), ("b", 0)):
-        samples = [
-            made_sample(
-                f"p{i}",
-                float(i < refused),
-                prompt=f"Question {i} {HOSTILE}",
-                response=f"Said {i} {HOSTILE}",
-                score={"certain": i % 2 == 0},
-                category=f"c{i % 4}",
-            )
-            for i in range(40)
-        ]
-        made_log(place / "logs" / f"{model}.eval", model, samples)
+    made_logs(place / "logs", 40, {"a": 10, "b": 0})
     known = {"prompt": "What is 2 + 2?", "response": "4.", "human_label": "direct_answer"}
     (place / "gold.jsonl").write_text(json.dumps(known))
     done(
@@ -184,10 +164,7 @@ def test_what_two_annotators_say_becomes_corrected_rates(
     # Somebody decides for ana where they differ.
     assert "adjudication-1: 2 tasks" in done("label", "adjudicate", folder, "--annotator", "cy")
     decision = folder / "adjudication-1"
-    book = load_workbook(decision / "cy.xlsx")
-    for row in book["tasks"].iter_rows(min_row=2):
-        row[3].value = "回答了"
-    book.save(decision / "cy.xlsx")
+    fill_in(decision / "cy.xlsx", lambda key: "回答了")
     assert "30 labelled" in done("label", "import", decision, decision / "cy.xlsx")
 
     labels, names = folder / "labels.jsonl", ("by ana", "by 博")

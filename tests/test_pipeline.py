@@ -21,12 +21,12 @@ import pytest
 from letters_builds import RECIPE, Builder, command, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.dry_run import planned
-from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.readiness import check_ready
 from or_eval.dataset_builders.engine.run import Build, Selection
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+from or_eval.folder_lock import locked
 from or_eval.sources import DataError
 from servers import API_KEY, Reply, Request, ScriptedServer
 

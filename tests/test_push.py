@@ -19,11 +19,11 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from commands import MODEL, loopback, run_inspect
 from hub_server import READER, TOKEN, Fault, HubServer, Repo
-from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 from or_eval.dataset_builders.publishing.push import check_name
 from or_eval.dataset_builders.publishing.push_checks import problems
+from or_eval.folder_lock import locked
 from or_eval.sources import DataError
 from published import SAFE, SUBSETS, TOXIC, publish, row
 from servers import ScriptedServer

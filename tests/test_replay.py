@@ -23,7 +23,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
-from or_eval.dataset_builders.engine.folder_lock import locked
+from or_eval.folder_lock import locked
 from or_eval.schema import prompt_id
 from or_eval.scorers.provider import read_output
 from or_eval.sources import DataError

@@ -42,10 +42,10 @@ def push(
     Push to a private repository:
       or-eval push built acme/prompts --private
     """  # noqa: D301 (click's own mark for text that keeps its lines)
-    from or_eval.dataset_builders.engine.folder_lock import locked
     from or_eval.dataset_builders.publishing.dataset_folder import build_of, read_dataset
     from or_eval.dataset_builders.publishing.push import check_name, load_back, look_at, signed_in
     from or_eval.dataset_builders.publishing.push import push as push_to
+    from or_eval.folder_lock import locked
 
     check_name(repo)
     if dry_run:

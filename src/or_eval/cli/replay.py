@@ -151,7 +151,7 @@ def _alone_in(log_dir: str) -> Iterator[None]:
     Raises:
         DataError: The folder is none, or another run is at work there.
     """
-    from or_eval.dataset_builders.engine.folder_lock import locked
+    from or_eval.folder_lock import locked
     from or_eval.sources import DataError
 
     if "://" in log_dir:

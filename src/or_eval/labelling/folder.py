@@ -13,7 +13,6 @@ from or_eval.labelling.labels import (
     LABELS,
     SAMPLE,
     disputed,
-    labels,
     read_sample,
 )
 from or_eval.labelling.rounds import ROUND, Round, home, next_round, read_round
@@ -99,13 +98,17 @@ def write_adjudication(folder: Path, annotators: Sequence[str]) -> tuple[Path, i
     return out, len(rows)
 
 
-def write_labels(folder: Path) -> Path:
+def write_labels(folder: Path, found: pd.DataFrame) -> Path:
     """Write the labels that the history amounts to, as ``--labels`` elsewhere reads them.
 
     Those of responses also as scores that Inspect's ``precomputed_scores`` puts into a log: a file
     for each model, since that scorer knows none.
+
+    Args:
+        folder: Where.
+        found: Of :func:`or_eval.labelling.labels.labels`.
     """
-    path, found = folder / LABELS, labels(folder)
+    path = folder / LABELS
     found.to_json(path, orient="records", lines=True, force_ascii=False)
     if "human_label" in found:
         settled = found[found["human_label"].notna()]
@@ -114,9 +117,15 @@ def write_labels(folder: Path) -> Path:
             answer=settled["human_label"],
         )
         (folder / SCORES).mkdir(exist_ok=True)
+        names: set[str] = set()
         for model, rows in scores.groupby(settled["model"]):
-            name = re.sub(r"[^\w.-]+", "-", str(model)).strip(".") + ".jsonl"
-            rows.to_json(folder / SCORES / name, orient="records", lines=True, force_ascii=False)
+            name = re.sub(r"[^\w.-]+", "-", str(model)).strip(".")
+            # Models may differ in what a file's name can't hold.
+            while name.casefold() in names:
+                name += "-2"
+            names.add(name.casefold())
+            scored = folder / SCORES / f"{name}.jsonl"
+            rows.to_json(scored, orient="records", lines=True, force_ascii=False)
     return path
 
 

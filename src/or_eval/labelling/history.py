@@ -46,25 +46,46 @@ class Annotation(NamedTuple):
         return self[: self._fields.index("origin")]
 
 
-def append(folder: Path, found: Iterable[Annotation]) -> tuple[int, int]:
-    """Add annotations to a folder's history; those it has are left out.
+class Brought(NamedTuple):
+    """What came of annotations that were brought.
 
-    Returns:
-        How many were new, and how many it had.
+    Attributes:
+        new: How many were added.
+        known: How many the history had.
+        empty: How many say neither what a response nor what a request is.
+    """
+
+    new: int
+    known: int
+    empty: int
+
+
+def checked(found: Iterable[Annotation]) -> list[Annotation]:
+    """Read annotations to their end.
 
     Raises:
-        DataError: One holds a word that isn't known; nothing is added then.
+        DataError: One holds a word that isn't known.
     """
-    given = [one for one in found if one.label is not None or one.harm is not None]
+    given = list(found)
     for annotation in given:
         _check(annotation)
+    return given
+
+
+def append(folder: Path, found: list[Annotation]) -> Brought:
+    """Add annotations to a folder's history; those it has are left out, and those without answer.
+
+    Args:
+        folder: The folder.
+        found: Of :func:`checked`.
+    """
+    given = [one for one in found if one.label is not None or one.harm is not None]
     new = _not_known(given, read_history(folder))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    with (folder / HISTORY).open("a", encoding="utf-8") as file:
-        for annotation in new:
-            row = annotation._replace(imported=now)._asdict()
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    return len(new), len(given) - len(new)
+    rows = [json.dumps(one._replace(imported=now)._asdict(), ensure_ascii=False) for one in new]
+    with (folder / HISTORY).open("ab") as file:
+        file.write("".join(row + "\n" for row in rows).encode())
+    return Brought(len(new), len(given) - len(new), len(found) - len(given))
 
 
 def _not_known(given: list[Annotation], known: list[Annotation]) -> list[Annotation]:

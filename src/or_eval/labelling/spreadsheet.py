@@ -44,8 +44,7 @@ def write_spreadsheet(
     sheet = book.active
     assert isinstance(sheet, Worksheet)
     sheet.title = "tasks"
-    heads = {"key": "key", **{name: str(getattr(words, name)) for name in columns[1:]}}
-    _write(sheet, 1, list(heads.values()), bold=True)
+    _write(sheet, 1, _heads(words, columns), bold=True)
     for number, task in enumerate(tasks, start=2):
         _write(sheet, number, [getattr(task, name) for name in columns if name in task._fields])
     guide = book.create_sheet("guide")
@@ -90,18 +89,18 @@ def read_spreadsheet(
         asks: What the tasks ask about.
 
     Raises:
-        DataError: It is none of ours, a cell holds something that can't be chosen there, or a row
-            is not the one that was written.
+        DataError: It is none of ours, lacks a column, a cell holds something that can't be chosen
+            there, or a row is not the one that was written.
     """
     try:
-        sheet = load_workbook(path, read_only=True)["tasks"]
+        rows = list(load_workbook(path, read_only=True)["tasks"].iter_rows(values_only=True))
     except Exception as error:  # openpyxl raises whatever its parts raise
         raise DataError(f"{path}: is no spreadsheet of or-eval label export ({error})") from None
-    columns = _COLUMNS[asks]
+    lines = (["" if cell is None else str(cell).strip() for cell in cells] for cells in rows)
+    places = _places(next(lines, []), _COLUMNS[asks], path.name)
     seen: dict[str, int] = {}
-    for number, cells in enumerate(sheet.iter_rows(min_row=2, values_only=True), start=2):
-        texts = ["" if cell is None else str(cell).strip() for cell in cells[: len(columns)]]
-        row = dict(zip(columns, [*texts, *[""] * (len(columns) - len(texts))], strict=True))
+    for number, texts in enumerate(lines, start=2):
+        row = {name: "".join(texts[place : place + 1]) for name, place in places.items()}
         where = f"{path.name}, row {number}"
         if not any(row.get(name) for name in ("label", "reason", "harm", "note")):
             continue
@@ -122,6 +121,22 @@ def read_spreadsheet(
             at="",
             origin=where,
         )
+
+
+def _heads(words: Wording, columns: Sequence[str]) -> list[str]:
+    return ["key", *(str(getattr(words, name)) for name in columns[1:])]
+
+
+def _places(first: list[str], columns: Sequence[str], name: str) -> dict[str, int]:
+    """Find the columns by their heads, in whichever language people saw them."""
+    wanted = _heads(wording("zh" if wording("zh").prompt in first else "en"), columns)
+    if changed := [head for head in wanted if first.count(head) != 1]:
+        many = "two columns" if changed[0] in first else "no column"
+        raise DataError(
+            f"{name}, row 1: has {many} {changed[0]!r}; the first row must stay as it was. "
+            "Nothing was imported"
+        )
+    return {column: first.index(head) for column, head in zip(columns, wanted, strict=True)}
 
 
 def _word(name: str, kind: str, where: str) -> str | None:

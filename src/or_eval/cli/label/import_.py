@@ -17,31 +17,35 @@ if TYPE_CHECKING:
 
 @click.command("import")
 @click.argument("folder", type=EXISTING_FOLDER)
-@click.argument("found", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
-def import_(folder: Path, found: tuple[Path, ...]) -> None:
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def import_(folder: Path, files: tuple[Path, ...]) -> None:
     """Bring annotations back: JSON exports of Label Studio, or filled-in spreadsheets.
 
     Without files, from the Label Studio that `or-eval label start FOLDER` runs. A spreadsheet is
     its annotator's by its name. What was imported before isn't again; what somebody changed since
     is added, and counts from then on.
     """
+    from or_eval.folder_lock import locked
     from or_eval.labelling.folder import write_labels
-    from or_eval.labelling.history import append
+    from or_eval.labelling.history import append, checked
     from or_eval.labelling.labels import disputed, labels
     from or_eval.labelling.rounds import home
     from or_eval.labelling.studio.projects import running_annotations
 
     sources: list[tuple[str, Iterable[Annotation]]] = [
-        (path.name, _annotations(path, folder)) for path in found
+        (path.name, _annotations(path, folder)) for path in files
     ] or [("Label Studio", running_annotations(folder))]
-    for name, brought in sources:
-        new, known = append(folder, brought)
-        click.echo(f"{name}: {new} new, {known} known already")
     place = home(folder)
-    frame = labels(place)
-    if frame.empty:
-        raise click.ClickException("nobody has labelled anything yet")
-    click.echo(f"{write_labels(place)}: {len(frame)} labelled")
+    with locked(place, "imports labels"):
+        # All is read before anything is added: a file that is wrong keeps the others out too.
+        for name, found in [(name, checked(brought)) for name, brought in sources]:
+            new, known, empty = append(folder, found)
+            left = f", {empty} without an answer left out" if empty else ""
+            click.echo(f"{name}: {new} new, {known} known already{left}")
+        frame = labels(place)
+        if frame.empty:
+            raise click.ClickException("nobody has labelled anything yet")
+        click.echo(f"{write_labels(place, frame)}: {len(frame)} labelled")
     if open_ := len(disputed(place)):
         click.echo(
             f"annotators differ on {open_} of them: or-eval label adjudicate {place} makes tasks "
@@ -54,7 +58,7 @@ def _annotations(path: Path, folder: Path) -> Iterable[Annotation]:
     from or_eval.labelling.rounds import read_round
 
     tasks = tasks_by_key(folder)
-    if path.suffix == ".xlsx":
+    if path.suffix.lower() == ".xlsx":
         check_spreadsheets()
         from or_eval.labelling.spreadsheet import read_spreadsheet
 
@@ -65,7 +69,7 @@ def _annotations(path: Path, folder: Path) -> Iterable[Annotation]:
                 f"tasks here is called {path.stem!r}; there are: {', '.join(given.annotators)}"
             )
         return read_spreadsheet(path, path.stem, tasks, given.asks)
-    if path.suffix != ".json":
+    if path.suffix.lower() != ".json":
         raise click.ClickException(
             f"{path.name}: is neither a filled-in spreadsheet nor a JSON export of Label Studio; "
             "save a sheet as .xlsx, under the name it had"

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from or_eval.dataset_builders.crawling.snapshot import Snapshot, new_snapshot, snapshots
-from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.folder_lock import locked
 
 _PROCESS = "or_eval.dataset_builders.crawling.crawl_process"
 

@@ -89,7 +89,9 @@ class Snapshot:
         if self._running.exists():
             failed = [page for page in self.pages() if page.failed]
             shutil.rmtree(self.job, ignore_errors=True)
-            self._pages.write_text("".join(_line(page) for page in failed), "utf-8")
+            kept = self.folder / "pages.new"
+            kept.write_text("".join(_line(page) for page in failed), "utf-8")
+            kept.replace(self._pages)
         self._running.touch()
         self._file = self._pages.open("a", encoding="utf-8")
 

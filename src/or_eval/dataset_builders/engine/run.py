@@ -13,7 +13,6 @@ from pathlib import Path
 
 from or_eval.dataset_builders.engine.asking import Asker, says_disk_full
 from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
-from or_eval.dataset_builders.engine.folder_lock import locked
 from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
 from or_eval.dataset_builders.engine.models import Asking, Binding, digest_of
 from or_eval.dataset_builders.engine.ports import (
@@ -35,6 +34,7 @@ from or_eval.dataset_builders.engine.workers import Engine, workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.stages import stage
+from or_eval.folder_lock import locked
 from or_eval.sources.errors import DataError
 
 PREVIEW = "preview"

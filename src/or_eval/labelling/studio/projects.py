@@ -65,10 +65,10 @@ def running_annotations(folder: Path) -> Iterator[Annotation]:
     Raises:
         DataError: It was never started, or doesn't run.
     """
-    access = read_access(folder)
+    tasks, access = tasks_by_key(folder), read_access(folder)
     if access is None:
         raise DataError(f"{folder}: name files to import, or start Label Studio on it first")
-    studio, tasks, names = Studio(access), tasks_by_key(folder), names_by_account(access)
+    studio, names = Studio(access), names_by_account(access)
     for name, account in access.accounts.items():
         if account.project is not None:
             exported = studio.annotations(account.project)

@@ -1,4 +1,4 @@
-"""One build, push or replay in a folder at a time."""
+"""One build, push, replay or import in a folder at a time."""
 
 from __future__ import annotations
 
