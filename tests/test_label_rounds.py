@@ -234,10 +234,14 @@ def test_all_files_of_an_import_are_read_before_anything_is_added(
     assert not (out / "history.jsonl").exists()
     unsaid = keys(sheets[1])[3]
     fill_in(sheets[1], lambda key: None if key == unsaid else "Answers", note="why")
+    fill_in(sheets[1], lambda key: "Harmless", column=5)
     with locked(out):
         assert "another process imports labels" in run("label", "import", out, *sheets).output
     said = done("label", "import", out, *sheets)
-    assert "bo.xlsx: 15 new, 0 known already, 1 without an answer left out" in said
+    assert "bo.xlsx: 16 new, 0 known already; 1 begun, but not answered" in said
+    table = done("label", "status", out)
+    assert "16 │   16" in table
+    assert "16 │   15" in table, "what was begun is taken for done"
 
 
 def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(

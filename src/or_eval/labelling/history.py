@@ -46,20 +46,6 @@ class Annotation(NamedTuple):
         return self[: self._fields.index("origin")]
 
 
-class Brought(NamedTuple):
-    """What came of annotations that were brought.
-
-    Attributes:
-        new: How many were added.
-        known: How many the history had.
-        empty: How many say neither what a response nor what a request is.
-    """
-
-    new: int
-    known: int
-    empty: int
-
-
 def checked(found: Iterable[Annotation]) -> list[Annotation]:
     """Read annotations to their end.
 
@@ -72,12 +58,15 @@ def checked(found: Iterable[Annotation]) -> list[Annotation]:
     return given
 
 
-def append(folder: Path, found: list[Annotation]) -> Brought:
+def append(folder: Path, found: list[Annotation]) -> tuple[int, int]:
     """Add annotations to a folder's history; those it has are left out, and those without answer.
 
     Args:
         folder: The folder.
         found: Of :func:`checked`.
+
+    Returns:
+        How many were new, and how many it had.
     """
     given = [one for one in found if one.label is not None or one.harm is not None]
     new = _not_known(given, read_history(folder))
@@ -85,7 +74,7 @@ def append(folder: Path, found: list[Annotation]) -> Brought:
     rows = [json.dumps(one._replace(imported=now)._asdict(), ensure_ascii=False) for one in new]
     with (folder / HISTORY).open("ab") as file:
         file.write("".join(row + "\n" for row in rows).encode())
-    return Brought(len(new), len(given) - len(new), len(found) - len(given))
+    return len(new), len(given) - len(new)
 
 
 def _not_known(given: list[Annotation], known: list[Annotation]) -> list[Annotation]:

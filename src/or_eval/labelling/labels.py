@@ -122,7 +122,7 @@ def _last(folder: Path, main: str, *, skipped: bool = False) -> dict[str, dict[s
     return {
         key: kept
         for key, given in last.items()
-        if (kept := {name: one for name, one in given.items() if skipped or _answers(one, main)})
+        if (kept := {name: one for name, one in given.items() if _answers(one, main, skipped)})
     }
 
 
@@ -135,8 +135,8 @@ def _decisions(folder: Path, main: str) -> dict[str, Annotation]:
     }
 
 
-def _answers(annotation: Annotation, main: str) -> bool:
-    return getattr(annotation, main) not in (None, SKIP)
+def _answers(annotation: Annotation, main: str, skipped: bool = False) -> bool:
+    return getattr(annotation, main) not in ((None,) if skipped else (None, SKIP))
 
 
 def _sample(folder: Path) -> pd.DataFrame:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from or_eval.labelling.history import Annotation
+    from or_eval.labelling.rounds import Round
 
 
 @click.command("import")
@@ -29,18 +30,19 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
     from or_eval.labelling.folder import write_labels
     from or_eval.labelling.history import append, checked
     from or_eval.labelling.labels import disputed, labels
-    from or_eval.labelling.rounds import home
+    from or_eval.labelling.rounds import home, read_round
     from or_eval.labelling.studio.projects import running_annotations
 
+    place, given = home(folder), read_round(folder)
     sources: list[tuple[str, Iterable[Annotation]]] = [
-        (path.name, _annotations(path, folder)) for path in files
+        (path.name, _annotations(path, folder, given)) for path in files
     ] or [("Label Studio", running_annotations(folder))]
-    place = home(folder)
     with locked(place, "imports labels"):
         # All is read before anything is added: a file that is wrong keeps the others out too.
         for name, found in [(name, checked(brought)) for name, brought in sources]:
-            new, known, empty = append(folder, found)
-            left = f", {empty} without an answer left out" if empty else ""
+            new, known = append(folder, found)
+            open_ = sum(getattr(one, given.question) is None for one in found)
+            left = f"; {open_} begun, but not answered" if open_ else ""
             click.echo(f"{name}: {new} new, {known} known already{left}")
         frame = labels(place)
         if frame.empty:
@@ -53,16 +55,14 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
         )
 
 
-def _annotations(path: Path, folder: Path) -> Iterable[Annotation]:
+def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]:
     from or_eval.labelling.folder import tasks_by_key
-    from or_eval.labelling.rounds import read_round
 
     tasks = tasks_by_key(folder)
     if path.suffix.lower() == ".xlsx":
         check_spreadsheets()
         from or_eval.labelling.spreadsheet import read_spreadsheet
 
-        given = read_round(folder)
         if path.stem not in given.annotators:
             raise click.ClickException(
                 f"{path.name}: a spreadsheet is its annotator's by its name, and nobody who got "
