@@ -62,7 +62,7 @@ def test_every_format_gives_the_same_responses(kind: str, tmp_path: Path) -> Non
     responses = load_responses(written_as(kind, tmp_path))
     assert responses.models == ["ä/1", "b"]
     assert {
-        model: {prompt: [s.text for s in stored] for prompt, stored in answers.items()}
+        model: {s[0].asked.prompt: [one.text for one in s] for s in answers.values()}
         for model, answers in responses.by_model.items()
     } == {
         "ä/1": {"p1": [THREE[0]["COMPLETION"]], "p2": ["  拒绝。"]},
@@ -224,7 +224,7 @@ def test_columns_of_models_can_be_named(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "wide.jsonl", rows)
     read = load_responses(file, response_columns="x, y_output")
     assert read.models == ["x", "y"]
-    assert [of["p"][0].text for of in read.by_model.values()] == ["r", "s"]
+    assert [of[prompt_id("p")][0].text for of in read.by_model.values()] == ["r", "s"]
 
 
 @pytest.mark.parametrize(

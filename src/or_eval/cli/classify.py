@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice, starmap
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,7 +15,7 @@ import click
 if TYPE_CHECKING:
     from or_eval.scorers.fusion import Decision
     from or_eval.scorers.verdict import Verdict
-    from or_eval.sources.tables import Row
+    from or_eval.sources.tables import Row, Table
 
 _ADDED = (
     *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
@@ -48,6 +48,12 @@ _FIRST_ROWS = 2_000
     help="Format of FILE and the output, where no ending tells it.  [default: jsonl for FILE `-`, "
     "FILE's for the output]",
 )
+@click.option(
+    "--delimiter",
+    metavar="CHAR",
+    help="What stands between the cells of a csv FILE, where its header doesn't tell: a character, "
+    "or comma, semicolon, tab, bar or space.",
+)
 def classify(
     file: str,
     out: str,
@@ -55,6 +61,7 @@ def classify(
     prompt_column: str | None,
     language: str | None,
     form: str | None,
+    delimiter: str | None,
 ) -> None:
     """Say of every stored response in FILE whether it refuses.
 
@@ -74,10 +81,10 @@ def classify(
     from or_eval.scorers.rules import classify_response
     from or_eval.scorers.rules.language_pack import language_codes
     from or_eval.sources import DataError
-    from or_eval.sources.files import open_rows
-    from or_eval.sources.responses import exact_text, response_columns
+    from or_eval.sources.files import CsvForm, open_rows
+    from or_eval.sources.responses import response_columns
     from or_eval.sources.row_writer import row_writer
-    from or_eval.sources.tables import Row, table_of
+    from or_eval.sources.tables import table_of
 
     tags = {tag.partition("-")[0].lower() for tag in (language or "en").split("+")}
     if not tags <= set(language_codes()):
@@ -93,9 +100,9 @@ def classify(
     named = {"response": response_column, "prompt": prompt_column}
     given = {role: column for role, column in named.items() if column is not None}
     counts: Counter[tuple[str, bool]] = Counter()
-    with open_rows(source, form and f".{form}") as opened:
+    with open_rows(source, form and f".{form}", CsvForm(delimiter=delimiter)) as opened:
         # The first rows tell the columns of the file.
-        first = islice(opened.numbered, _FIRST_ROWS)
+        first = islice(opened.rows, _FIRST_ROWS)
         table = table_of(opened.name, opened.name, opened.unit, first)
         columns = response_columns(table, given, roles=tuple(named), required=("response",))
         if taken := next((name for name in _ADDED if name in table.columns), None):
@@ -103,11 +110,10 @@ def classify(
                 f"{table.name}: already has a column '{taken}', which this command writes; "
                 "rename it"
             )
-        rows = chain(table.rows, starmap(Row, opened.numbered))
+        rows = chain(table.rows, opened.rows)
         with row_writer(target, kind_out, (*table.columns, *_ADDED)) as write:
             for row in _with_progress(opened.raw, rows):
-                response = exact_text(table, row, columns["response"])
-                prompt = exact_text(table, row, columns["prompt"]) if "prompt" in columns else None
+                prompt, response = _exchange(table, row, columns)
                 verdict = classify_response(response, prompt=prompt, language=language)
                 decision = fuse(Stages(read_text(response), verdict))
                 counted = decision.label or f"unscored: {decision.unscored_because}"
@@ -132,6 +138,16 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
             f"{', '.join(WRITTEN_KINDS)}"
         )
     return kind
+
+
+def _exchange(table: Table, row: Row, columns: dict[str, str]) -> tuple[str | None, str]:
+    from or_eval.sources.responses import exact_text, read_exchange
+
+    if "dialogue" in columns:
+        asked, response = read_exchange(table, row, columns)
+        return asked.prompt, response
+    prompt = exact_text(table, row, columns["prompt"]) if "prompt" in columns else None
+    return prompt, exact_text(table, row, columns["response"])
 
 
 def _added_cells(decision: Decision, verdict: Verdict) -> dict[str, Any]:

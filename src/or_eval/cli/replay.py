@@ -62,6 +62,12 @@ _LOG_NAME_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
 @click.option("--id-column", metavar="NAME", help="The publisher's id of the prompt.")
 @click.option("--language-column", metavar="NAME")
 @click.option(
+    "--delimiter",
+    metavar="CHAR",
+    help="What stands between the cells of a csv FILE, where its header doesn't tell: a character, "
+    "or comma, semicolon, tab, bar or space.",
+)
+@click.option(
     "--score/--no-score",
     default=True,
     show_default=True,
@@ -82,7 +88,8 @@ def replay(
     """Turn the responses stored in FILE into Inspect logs, one per model; no model is called.
 
     FILE is csv, tsv, jsonl or json (each also .gz), xlsx or parquet, with a row for each response,
-    or a row for each prompt and a column for each model's responses.
+    or a row for each prompt and a column for each model's responses. A column of dialogues
+    (messages) holds prompts with what came before, and the responses where no column does.
     Columns are found by their names (prompt, response, model, label, category, id, language) or
     named by option; `none` says that FILE has no such column. Several responses of a model to one
     prompt become epochs, in the order of FILE; a prompt with no response becomes a failed sample.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageUser,
     Content,
     ContentReasoning,
     ContentText,
@@ -21,6 +21,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from or_eval.inspect_private import PrerequisiteError, eval_is_running, sample_active
 from or_eval.models.stop_reasons import stop_reason_of
+from or_eval.schema import Turn, prompt_id
 
 if TYPE_CHECKING:
     from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
@@ -39,8 +40,8 @@ def replay_provider() -> type[ModelAPI]:
 class ReplayAPI(ModelAPI):
     """A model whose responses all lie in a file.
 
-    Each prompt gets the response stored for exactly that text; the k-th epoch gets the k-th
-    response in file order. A file with no model column serves any name.
+    Each prompt gets the response stored for exactly that text, or dialogue; the k-th epoch gets
+    the k-th response in file order. A file with no model column serves any name.
 
     Args:
         model_name: The model's name as it stands in the file.
@@ -49,7 +50,7 @@ class ReplayAPI(ModelAPI):
         config: Not used: nothing is generated.
         responses: File of stored responses (csv, tsv, jsonl, json or parquet, gzipped or not).
         **columns: Names of the file's columns where its own don't tell, as
-            ``prompt_column``, ``response_column`` and ``model_column``.
+            ``prompt_column``, ``response_column`` and ``model_column``; and its ``delimiter``.
 
     Raises:
         PrerequisiteError: No file is given, it can't be read, or it lacks the model.
@@ -85,16 +86,15 @@ class ReplayAPI(ModelAPI):
         tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelOutput:
-        """Give the stored response to the last user message.
+        """Give the stored response to the last user message, after what was said before it.
 
         Raises:
             LookupError: The file has none for this prompt and epoch.
         """
-        prompt = next((m.text for m in reversed(input) if isinstance(m, ChatMessageUser)), "")
         sample = sample_active()
         epoch = sample.epoch if sample is not None else 1
         responses, answers = self._answers()
-        stored = answers.get(prompt.strip(), [])
+        stored = next((answers[id] for id in _prompt_ids(input) if id in answers), [])
         if epoch > len(stored):
             raise LookupError(self._missing(stored, epoch))
         return _output(self.model_name, stored[epoch - 1], responses)
@@ -108,6 +108,16 @@ class ReplayAPI(ModelAPI):
     def _missing(self, stored: list[StoredResponse], epoch: int) -> str:
         line = f"{self._file} has no response of '{self.model_name}' to this prompt"
         return f"{line} for epoch {epoch}" if stored else line
+
+
+def _prompt_ids(messages: list[ChatMessage]) -> Iterator[str]:
+    """Give the ids that a prompt may have in a file: with the system's turns, and without."""
+    said = [Turn(m.role, text) for m in messages if m.role != "tool" and (text := m.text.strip())]
+    last = max((n for n, turn in enumerate(said) if turn.role == "user"), default=None)
+    if last is not None:
+        prompt, before = said[last].text, said[:last]
+        yield prompt_id(prompt, before)
+        yield prompt_id(prompt, [turn for turn in before if turn.role != "system"])
 
 
 def _about_to_run() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,10 @@ from or_eval.sources.choosing_layout import labelled, layout_of
 from or_eval.sources.errors import DataError
 from or_eval.sources.loader import LoadedPrompts, load_prompts
 from or_eval.sources.records import Reading, records_of, row_label
-from or_eval.sources.responses import ResponseFile, StoredResponse
+from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
+
+_HEARD = (("user", "assistant", "system"), ("user", "assistant"), ("user", "system"), ("user",))
+"""Whose turns tell which prompt a dialogue is, in the order in which they are tried."""
 
 
 class AnsweredPrompts(NamedTuple):
@@ -42,7 +46,8 @@ def answered_prompts(
         model: The model. What the file says of its responses to a prompt goes into the record's
             ``meta``, where all of them agree.
         data: Prompts to load instead of the file's own, as :func:`load_prompts` takes them; the
-            file's are then joined to them by their text.
+            file's are then joined to them by their text, and what a dialogue in the file says
+            beyond the user's turns becomes part of the prompt.
         source: Catalogue entry to read `data` by.
         label: Label of all prompts, where neither the file nor `data` tells it.
 
@@ -59,33 +64,32 @@ def answered_prompts(
     else:
         loaded = load_prompts(data, source=source, label=label)
     answers = responses.answers_of(model)
-    records = [
-        _with_facts(record, responses, rows[record.prompt], answers.get(record.prompt))
-        if record.prompt in rows
-        else record
-        for record in loaded.records
-    ]
-    shared = {record.prompt for record in loaded.records} & rows.keys()
-    if not shared:
+    joined = _joined({record.id for record in loaded.records}, rows)
+    if not joined:
         raise DataError(
-            f"{responses.table.name}: has a response to none of the {len(records)} prompts of "
-            f"{loaded.name}; texts must be the same, letter by letter"
+            f"{responses.table.name}: has a response to none of the {len(loaded.records)} prompts "
+            f"of {loaded.name}; texts must be the same, letter by letter"
         )
+    answered = [
+        told
+        for record in loaded.records
+        for told in _as_answered(record, responses, joined.get(record.id, {}), answers)
+    ]
     return AnsweredPrompts(
-        prompts=loaded._replace(records=records),
+        prompts=loaded._replace(records=answered),
         contradictory=contradictory,
-        left_out=len(rows) - len(shared),
+        left_out=len(rows) - sum(map(len, joined.values())),
     )
 
 
 def _rows_by_prompt(responses: ResponseFile) -> dict[str, list[StoredResponse]]:
-    """Give the rows of all models by prompt, prompts in the order of the file."""
+    """Give the rows of all models by the prompt's id, prompts in the order of the file."""
     by_prompt: dict[str, list[StoredResponse]] = {}
     for answers in responses.by_model.values():
-        for prompt, stored in answers.items():
-            by_prompt.setdefault(prompt, []).extend(stored)
-    order = {prompt: min(s.row.number for s in stored) for prompt, stored in by_prompt.items()}
-    return {prompt: by_prompt[prompt] for prompt in sorted(by_prompt, key=order.__getitem__)}
+        for id, stored in answers.items():
+            by_prompt.setdefault(id, []).extend(stored)
+    order = {id: min(s.row.number for s in stored) for id, stored in by_prompt.items()}
+    return {id: by_prompt[id] for id in sorted(by_prompt, key=order.__getitem__)}
 
 
 def _own_records(
@@ -105,28 +109,60 @@ def _own_records(
         layout = layout.model_copy(update={"label": Label.UNLABELLED})
     table = replace(responses.table, rows=[stored[0].row for stored in rows.values()])
     labels = {
-        prompt: {row_label(table, response.row, layout) for response in stored}
-        for prompt, stored in rows.items()
+        id: {row_label(table, response.row, layout) for response in stored}
+        for id, stored in rows.items()
     }
-    contradictory = {prompt for prompt, found in labels.items() if len(found) > 1}
+    contradictory = {id for id, found in labels.items() if len(found) > 1}
     records = [
-        replace(record, label=Label.UNLABELLED) if record.prompt in contradictory else record
+        replace(record, label=Label.UNLABELLED) if record.id in contradictory else record
         for record in records_of(Reading(table, layout, table.title)).records
     ]
     return records, len(contradictory)
 
 
-def _with_facts(
+def _joined(
+    ids: set[str], rows: dict[str, list[StoredResponse]]
+) -> dict[str, dict[str, list[StoredResponse]]]:
+    """Give, by the id of a record, the file's dialogues that are its prompt, with their rows.
+
+    A dialogue is a record's that says the same, or the same but for what the record leaves out:
+    the model's own answers on the way, the system's turns.
+    """
+    joined: dict[str, dict[str, list[StoredResponse]]] = {}
+    for id, stored in rows.items():
+        asked = stored[0].asked
+        for roles in _HEARD:
+            heard = asked._replace(before=tuple(t for t in asked.before if t.role in roles)).id
+            if heard in ids:
+                joined.setdefault(heard, {})[id] = stored
+                break
+    return joined
+
+
+def _as_answered(
     record: PromptRecord,
     responses: ResponseFile,
-    rows: list[StoredResponse],
-    answers: list[StoredResponse] | None,
+    joined: dict[str, list[StoredResponse]],
+    answers: Answers,
+) -> Iterator[PromptRecord]:
+    """Give a record for each dialogue that a model had over it; those after the first as family."""
+    own = [id for id in joined if id in answers] or [*joined][:1]
+    for id in own:
+        told = _with_facts(record, responses, answers.get(id) or joined[id])
+        family = record.seed_id or record.id
+        yield told if id == own[0] else replace(told, id=id, seed_id=family)
+    if not own:
+        yield record
+
+
+def _with_facts(
+    record: PromptRecord, responses: ResponseFile, stored: list[StoredResponse]
 ) -> PromptRecord:
     """Put what else the file says into a record; what the record says itself stands."""
-    facts = [responses.facts(stored) for stored in answers or rows]
+    facts = [responses.facts(one) for one in stored]
     agreed: dict[str, Any] = {
         name: value
         for name, value in facts[0].items()
         if all(other.get(name) == value for other in facts[1:])
     }
-    return replace(record, meta={**agreed, **record.meta})
+    return replace(record, meta={**agreed, **record.meta}, before=stored[0].asked.before)

@@ -27,11 +27,13 @@ class Told(NamedTuple):
             ``0=safe,1=toxic``.
         prompt_column: The column with the prompts.
         label_column: The column with their labels.
+        delimiter: What stands between the cells of a csv file.
     """
 
     label: str | None = None
     prompt_column: str | None = None
     label_column: str | None = None
+    delimiter: str | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -155,9 +157,7 @@ def _by_names(table: Table, named: Mapping[str, str]) -> Layout:
         how = f"name it with -T {role}_column=" if named else "rename all but one"
         return how + _entries_hint(table)
 
-    asked = columns_by_role(table, ["dialogue"] if "prompt" not in named else [], {}, [], remedy)
-    required = [] if asked else ["prompt"]
-    return layout_of(asked | columns_by_role(table, PROMPT_ROLES, named, required, remedy))
+    return layout_of(columns_by_role(table, PROMPT_ROLES, named, ["prompt"], remedy))
 
 
 def _entries_hint(table: Table) -> str:

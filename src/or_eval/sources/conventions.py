@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
@@ -18,6 +19,7 @@ PROMPT_ROLES = (
 )
 """What the columns of a prompt set say, each by a column of its own."""
 
+_IN_DIALOGUES = ("prompt", "response")
 _FIRST_COUNTS = ("stop_reason", "reasoning")
 
 NO_COLUMN = "none"
@@ -33,6 +35,9 @@ def columns_by_role(
 ) -> dict[str, str]:
     """Find the column of each role.
 
+    One of dialogues (role ``dialogue``) holds the prompts, unless another is named for them, and
+    may hold the responses.
+
     Args:
         table: The data.
         roles: Which roles to find columns for.
@@ -44,19 +49,22 @@ def columns_by_role(
         DataError: A column is missing, or several could be meant.
     """
     columns: dict[str, str] = {}
-    for role in roles:
+    prompt = named.get("prompt")
+    dialogues = columns_for("dialogue", table.columns if prompt is None else [prompt])
+    for role in ("dialogue", *roles):
         name = named.get(role)
         if name == NO_COLUMN:
             continue
         if name is not None and name not in table.columns:
             raise no_column(table, name)
         found = [name] if name is not None else columns_for(role, table.columns)
+        found = dialogues if role == "dialogue" else found
         if len(found) > 1 and role not in _FIRST_COUNTS:
             raise DataError(
                 f"{table.name}: columns {', '.join(map(shown, found))} could each be the {role}; "
-                + option(role)
+                + option("prompt" if role == "dialogue" else role)
             )
-        if role in required and not found:
+        if role in required and not found and not (dialogues and role in _IN_DIALOGUES):
             raise DataError(
                 f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
                 + option(role)
@@ -113,7 +121,9 @@ def response_words() -> list[str]:
 
 
 def _there_are(table: Table) -> str:
-    return f"there are: {', '.join(map(shown, table.columns))}"
+    there = f"there are: {', '.join(map(shown, table.columns))}"
+    undivided = len(table.columns) == 1 and re.search(r"\w[^\w\s]+\w", table.columns[0])
+    return there + (" (name what stands between cells with delimiter=)" if undivided else "")
 
 
 @cache

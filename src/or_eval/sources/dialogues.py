@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from or_eval.schema import PromptRecord, Turn
+from or_eval.schema import PromptRecord, Turn, prompt_id
 from or_eval.sources.conventions import turn_key, turn_role
 from or_eval.sources.errors import DataError, shown
 
@@ -15,10 +15,16 @@ _NO_TURNS = "is no list of turns, such as {role, content} or {user, assistant}, 
 
 
 class Said(NamedTuple):
-    """A prompt and what was said before it."""
+    """A prompt and what was said before it, and after it by the model whose dialogue it was."""
 
     before: tuple[Turn, ...]
     prompt: str
+    answer: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id of the prompt, as its record has it."""
+        return prompt_id(self.prompt, self.before)
 
 
 def read_dialogue(cell: Any, checked: Callable[[str], str]) -> Said:
@@ -31,7 +37,7 @@ def read_dialogue(cell: Any, checked: Callable[[str], str]) -> Said:
         checked: Checks a turn's text and strips it.
 
     Returns:
-        The user's last turn and those before it. Answers after it are the file's own and left out.
+        The user's last turn, those before it, and the answer after it, unchecked.
 
     Raises:
         ValueError: It is none of these, or the user says nothing.
@@ -43,12 +49,12 @@ def read_dialogue(cell: Any, checked: Callable[[str], str]) -> Said:
         cell = listed
     if cell is None:
         return Said((), "")
-    turns = [Turn(role, text) for role, raw in _turns(cell) if (text := checked(raw))]
-    while turns and turns[-1].role != "user":
-        turns.pop()
-    if not turns:
+    turns = [Turn(role, text) for role, text in _turns(cell) if text.strip()]
+    last = max((n for n, turn in enumerate(turns) if turn.role == "user"), default=None)
+    if last is None:
         raise ValueError("has no turn of the user's")
-    return Said(tuple(turns[:-1]), turns[-1].text)
+    *before, asked = (Turn(role, checked(text)) for role, text in turns[: last + 1])
+    return Said(tuple(before), asked.text, "\n\n".join(turn.text for turn in turns[last + 1 :]))
 
 
 def refuse_dialogues(records: Iterable[PromptRecord], name: str) -> Iterator[PromptRecord]:

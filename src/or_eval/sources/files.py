@@ -9,16 +9,15 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import file_digest
 from itertools import chain, islice, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.tables import Cells, Row, Table, table_of
+from or_eval.sources.tables import Cells, Row, Table, columns_of, table_of
 
 NumberedRows = Iterator[tuple[int, Cells]]
 
@@ -31,53 +30,48 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _BATCH = 2_000
 
 
-def read_table(path: Path, header: Sequence[str] = ()) -> Table:
-    """Read a csv, tsv, jsonl, json, txt, xlsx or parquet file; text formats also with ``.gz``.
+class CsvForm(NamedTuple):
+    """What is known of a csv or tsv file beside what stands in it.
 
-    Args:
-        path: The file.
-        header: Names of the columns of a csv or tsv file that has no header.
+    Attributes:
+        header: Names of its columns, where it has no header.
+        delimiter: What stands between cells; None: what its header tells.
+    """
+
+    header: tuple[str, ...] = ()
+    delimiter: str | None = None
+
+
+def read_table(path: Path, form: CsvForm = CsvForm()) -> Table:  # noqa: B008 (is immutable)
+    """Open a csv, tsv, jsonl, json, txt, xlsx or parquet file; text formats also with ``.gz``.
+
+    Its rows are read from it each time that they are gone through; those of JSON are held.
 
     Raises:
-        DataError: The file is missing, of another kind, broken, or empty.
+        DataError: The file is missing, of another kind, broken, or empty; of what is wrong
+            further down, when the rows are read.
     """
-    with open_rows(path, header=header) as rows:
-        table = table_of(rows.name, path.name, rows.unit, rows.numbered)
-    return replace(table, revision=_revision(path))
-
-
-def stream_table(path: Path, header: Sequence[str] = ()) -> Table:
-    """Open a file as :func:`read_table` does, but hold some rows at a time; of JSON, all.
-
-    Raises:
-        DataError: As :func:`read_table`; of what is wrong further down, when the rows are read.
-    """
-    rows = _FileRows(path, header)
-    first, kind = list(islice(rows, 2)), data_suffix(path)
+    rows, kind = _FileRows(path, form), data_suffix(path)
+    first = list(islice(rows, 2))
+    with path.open("rb") as raw:
+        revision = f"sha256:{file_digest(raw, 'sha256').hexdigest()}"
+    unit = "row" if kind in _BINARY_READERS else _TEXT_READERS[str(kind)][0]
     if kind == ".json" or len(first) < 2:
-        return read_table(path, header)
+        return table_of(str(path), path.name, unit, rows, revision)
     # Objects of JSON Lines may differ in their keys.
-    columns = dict.fromkeys(
-        column for row in (rows if kind == ".jsonl" else first) for column in row.cells
-    )
-    unit = "row" if kind in _BINARY_READERS else "line"
-    return Table(str(path), path.name, unit, tuple(columns), rows, _revision(path))
+    columns = columns_of(rows if kind == ".jsonl" else first)
+    return Table(str(path), path.name, unit, columns, rows, revision)
 
 
 class _FileRows:
     """The rows of a file, which is read each time that they are gone through."""
 
-    def __init__(self, path: Path, header: Sequence[str]) -> None:
-        self._path, self._header = path, header
+    def __init__(self, path: Path, form: CsvForm) -> None:
+        self._path, self._form = path, form
 
     def __iter__(self) -> Iterator[Row]:
-        with open_rows(self._path, header=self._header) as opened:
-            yield from starmap(Row, opened.numbered)
-
-
-def _revision(path: Path) -> str:
-    with path.open("rb") as raw:
-        return f"sha256:{file_digest(raw, 'sha256').hexdigest()}"
+        with open_rows(self._path, form=self._form) as opened:
+            yield from opened.rows
 
 
 class OpenRows(NamedTuple):
@@ -87,31 +81,33 @@ class OpenRows(NamedTuple):
         name: Path, or ``standard input``, as error lines show it.
         unit: What a row's number counts: ``line``, ``item`` or ``row``.
         raw: The file as it lies on disk, whose position tells how far reading has come.
-        numbered: The rows, each with its number. Reading them raises DataError at a broken one.
+        rows: The rows. Reading them raises DataError at a broken one.
     """
 
     name: str
     unit: str
     raw: BinaryIO
-    numbered: NumberedRows
+    rows: Iterator[Row]
 
 
 @contextmanager
 def open_rows(
-    path: Path | None, kind: str | None = None, header: Sequence[str] = ()
+    path: Path | None,
+    kind: str | None = None,
+    form: CsvForm = CsvForm(),  # noqa: B008 (is immutable)
 ) -> Iterator[OpenRows]:
     """Open a file to read its rows as they come; a JSON list and nothing else is read whole.
 
     Args:
         path: The file; None for standard input.
         kind: Its format, as a suffix, where the path's own doesn't tell.
-        header: Names of the columns of a csv or tsv file that has no header.
+        form: What is known of a csv or tsv file besides.
 
     Raises:
-        DataError: The file is missing or of an unknown kind.
+        DataError: The file is missing, of an unknown kind, or not delimited as was said.
     """
     if path is None:
-        yield _opened("standard input", kind or ".jsonl", sys.stdin.buffer, header, zipped=False)
+        yield _opened("standard input", kind or ".jsonl", sys.stdin.buffer, form, zipped=False)
         return
     if path.is_dir():
         raise DataError(f"{path}: is a folder; give one of the files in it")
@@ -129,7 +125,7 @@ def open_rows(
     except OSError as error:
         raise _unreadable(str(path), error) from None
     with raw:
-        yield _opened(str(path), kind, raw, header, zipped=is_zipped(path))
+        yield _opened(str(path), kind, raw, form, zipped=is_zipped(path))
 
 
 def data_suffix(path: Path) -> str | None:
@@ -146,16 +142,42 @@ def is_zipped(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def _opened(
-    name: str, kind: str, raw: BinaryIO, header: Sequence[str], *, zipped: bool
-) -> OpenRows:
+def _opened(name: str, kind: str, raw: BinaryIO, form: CsvForm, *, zipped: bool) -> OpenRows:
+    delimiters = _DELIMITERS_FOUND.get(kind, "")
+    if form.delimiter is not None and not delimiters:
+        raise DataError(f"{name}: is no csv file and has no delimiter; leave delimiter= out")
     if kind in _BINARY_READERS:
-        return OpenRows(name, "row", raw, _BINARY_READERS[kind](name, raw))
+        return OpenRows(name, "row", raw, starmap(Row, _BINARY_READERS[kind](name, raw)))
     unit, newline, read = _TEXT_READERS[kind]
     lines = _lines(name, raw, newline, zipped=zipped)
-    if header and kind in (".csv", ".tsv"):
-        lines = chain([("," if kind == ".csv" else "\t").join(header) + "\n"], lines)
-    return OpenRows(name, unit, raw, read(name, lines))
+    if form.delimiter is not None:
+        named = _delimiter(form.delimiter)
+        read, delimiters = delimited_rows(named), named
+    if form.header and delimiters:
+        lines = chain([delimiters[0].join(form.header) + "\n"], lines)
+    elif form.delimiter is not None:
+        lines = _delimited(name, lines, delimiters)
+    return OpenRows(name, unit, raw, starmap(Row, read(name, lines)))
+
+
+def _delimiter(named: str) -> str:
+    delimiter = _DELIMITER_WORDS.get(named.strip().casefold(), named)
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        raise DataError(
+            f"delimiter: {shown(named)} is no single character, nor one of "
+            + ", ".join(_DELIMITER_WORDS)
+        )
+    return delimiter
+
+
+def _delimited(name: str, lines: Iterable[str], delimiter: str) -> Iterator[str]:
+    first, lines = _peeked(lines)
+    if delimiter not in first:
+        raise DataError(
+            f"{name}: its first line has no {shown(delimiter)} ({shown(first.strip())}); name what "
+            "stands between its cells, or leave delimiter= out"
+        )
+    return lines
 
 
 def _lines(name: str, raw: BinaryIO, newline: str, *, zipped: bool) -> Iterator[str]:
@@ -197,7 +219,6 @@ def delimited_rows(delimiters: str) -> Callable[[str, Iterable[str]], NumberedRo
     def rows(name: str, lines: Iterable[str]) -> NumberedRows:
         csv.field_size_limit(_LONGEST_CELL)
         first, lines = _peeked(lines)
-        # Of those that are there as often as each other, the first: a comma in a csv file.
         delimiter = max(delimiters, key=re.sub(r'"[^"]*"?', "", first).count)
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         header: list[str] | None = None
@@ -331,11 +352,13 @@ def _xlsx_rows(name: str, raw: BinaryIO) -> NumberedRows:
         raise DataError(f"{name}: is no readable xlsx file ({problem})") from None
 
 
+# Of those that stand in a header as often as each other, the first counts.
+_DELIMITERS_FOUND = {".csv": ",;\t|", ".tsv": "\t"}
+_DELIMITER_WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "space": " "}
 # What a row's number counts, what ends a line, and the reader. JSON texts may hold any line
 # separator but a line feed; csv cells any at all, between quotes.
 _TEXT_READERS: dict[str, tuple[str, str, Callable[[str, Iterable[str]], NumberedRows]]] = {
-    ".csv": ("line", "", delimited_rows(",;\t|")),
-    ".tsv": ("line", "", delimited_rows("\t")),
+    **{kind: ("line", "", delimited_rows(found)) for kind, found in _DELIMITERS_FOUND.items()},
     ".jsonl": ("line", "\n", json_lines),
     ".json": ("item", "\n", _json_items),
     ".txt": ("line", "\n", _text_lines),

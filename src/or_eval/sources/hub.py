@@ -58,8 +58,7 @@ def read_hub(place: HubPlace) -> Table:
         problem = _problem(place, error) if reached else _unreachable(error)
         raise DataError(f"{name} on the Hub: {problem}") from error
     if len(rows) < 2:
-        numbered = ((row.number, row.cells) for row in rows)
-        return table_of(name, place.id, "row", numbered, builder.hash)
+        return table_of(name, place.id, "row", rows, builder.hash)
     return Table(name, place.id, "row", rows.columns, rows, builder.hash)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import as_file, files
 from logging import getLogger
 from pathlib import Path
@@ -15,14 +15,12 @@ from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry, unknown
 from or_eval.sources.choosing_layout import Told, chosen_layout, fitting_entries
 from or_eval.sources.choosing_prompts import Subset, chosen
 from or_eval.sources.errors import DataError
-from or_eval.sources.files import data_suffix, read_table, stream_table
+from or_eval.sources.files import CsvForm, data_suffix, read_table
 from or_eval.sources.hub import hub_place, read_hub
 from or_eval.sources.records import Reading, Seen, records_of, stream_records
 from or_eval.sources.tables import Table
 
 logger = getLogger(__name__)
-
-_Read = Callable[[Path, Sequence[str]], Table]
 
 
 class LoadedPrompts(NamedTuple):
@@ -48,6 +46,7 @@ def load_prompts(
     label: str | None = None,
     prompt_column: str | None = None,
     label_column: str | None = None,
+    delimiter: str | None = None,
     subset: Subset = "all",
     language: str | None = None,
     category: str | None = None,
@@ -67,6 +66,8 @@ def load_prompts(
         prompt_column: The column with the prompts, where its name doesn't tell.
         label_column: The column with their labels, where its name doesn't tell; ``none`` where
             the one that is called so has none.
+        delimiter: What stands between the cells of a csv file, where its header doesn't tell: a
+            character, or ``comma``, ``semicolon``, ``tab``, ``bar`` or ``space``.
         subset: Keep only ``safe`` or ``toxic`` prompts.
         language: Keep only prompts of this language.
         category: Keep only prompts of this category, or of these, with commas between them (upper
@@ -80,8 +81,7 @@ def load_prompts(
         DataError: The data can't be had, or something in it is wrong; the message is one line
             that names file, row and column and says what to do.
     """
-    told = Told(label, prompt_column, label_column)
-    reading = _reading(data, source, told, read_table)
+    reading = _reading(data, source, Told(label, prompt_column, label_column, delimiter))
     loaded = records_of(reading)
     records = chosen(
         loaded.records,
@@ -115,7 +115,7 @@ class StreamedPrompts:
     def __init__(
         self, data: str | Path, source: str | None = None, label: str | None = None
     ) -> None:
-        self._reading = _reading(data, source, Told(label), stream_table)
+        self._reading = _reading(data, source, Told(label))
         self.name = self._reading.source
         self.seen = Seen()
 
@@ -124,11 +124,11 @@ class StreamedPrompts:
         return stream_records(self._reading, self.seen)
 
 
-def _reading(data: str | Path, source: str | None, told: Told, read: _Read) -> Reading:
+def _reading(data: str | Path, source: str | None, told: Told) -> Reading:
     entry = catalogue_entry(source) if source is not None else None
     if entry is None and str(data) in catalogue():
         entry = catalogue_entry(str(data))
-    table = _table(data, entry, read)
+    table = _table(data, entry, told.delimiter)
     if entry is None and not told.columns:
         entry = _only_fitting(table)
     if entry is not None and entry.warning is not None:
@@ -149,13 +149,15 @@ def _only_fitting(table: Table) -> Entry | None:
     return None
 
 
-def _table(data: str | Path, entry: Entry | None, read: _Read) -> Table:
+def _table(data: str | Path, entry: Entry | None, delimiter: str | None) -> Table:
     if str(data) in catalogue():
         return _table_of_entry(catalogue_entry(str(data)))
     path = Path(data).expanduser()
     place = hub_place(str(data))
     if path.exists() or data_suffix(path) is not None:
-        return read(path, entry.header if entry is not None else ())
+        return read_table(path, CsvForm(entry.header if entry is not None else (), delimiter))
+    if delimiter is not None:
+        raise DataError(f"{data}: is no csv file and has no delimiter; leave delimiter= out")
     if place is not None:
         own = entry.hub if entry is not None and entry.hub is not None else place
         if own.id == str(data):

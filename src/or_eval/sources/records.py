@@ -116,7 +116,7 @@ def stream_records(reading: Reading, seen: Seen) -> Iterator[PromptRecord]:
     for row in table.rows:
         of_row = _facts(reading, row)
         for text in texts:
-            said = _said(table, row, text)
+            said = read_prompt(table, row, text)
             facts = of_row._replace(**_NOT_ITS_OWN) if text.origin else of_row
             if said.prompt:
                 record = _record(reading, facts, text, said)
@@ -176,10 +176,13 @@ def _language(table: Table, row: Row, layout: Layout) -> str:
     return tag
 
 
-def _said(table: Table, row: Row, text: TextColumn) -> Said:
+def read_prompt(table: Table, row: Row, text: TextColumn) -> Said:
     """Give a cell's prompt, after the text it refers to, and what was said before it.
 
     The prompt is empty where an optional one is absent.
+
+    Raises:
+        DataError: The cell holds neither a text nor a dialogue, or an empty one.
     """
     cell = row.cells.get(text.column)
     if text.dialogue or (isinstance(cell, list) and any(isinstance(turn, dict) for turn in cell)):
@@ -197,20 +200,19 @@ def _said(table: Table, row: Row, text: TextColumn) -> Said:
         return said
     context = table.text(row, text.context) if text.context is not None else ""
     earlier = [table.text(row, column) for column in text.before]
-    return Said(
-        (*(Turn("user", turn) for turn in earlier if turn), *said.before),
-        f"{context}{_AFTER_CONTEXT}{said.prompt}" if context else said.prompt,
+    return said._replace(
+        before=(*(Turn("user", turn) for turn in earlier if turn), *said.before),
+        prompt=f"{context}{_AFTER_CONTEXT}{said.prompt}" if context else said.prompt,
     )
 
 
 def _record(reading: Reading, facts: _RowFacts, text: TextColumn, said: Said) -> PromptRecord:
     table, layout, _, pair_prefix, _ = reading
-    before, prompt = said
+    prompt, identity = said.prompt, said.id
     label = text.label or facts.label
     if label is None:
         raise table.error(facts.row, text.column, "nothing tells whether it is safe or toxic")
     language = text.language or layout.language or facts.language or detect_language(prompt)
-    identity = prompt_id(prompt, before)
     pair_id = facts.pair_id
     if pair_id and pair_prefix is not None:
         pair_id = f"{pair_prefix}-{pair_id}-{language}"
@@ -226,7 +228,7 @@ def _record(reading: Reading, facts: _RowFacts, text: TextColumn, said: Said) ->
         seed_id=_origin_id(table, facts.row, text, prompt) or facts.seed_id or None,
         pair_id=pair_id or None,
         meta=own_id | facts.meta,
-        before=before,
+        before=said.before,
     )
 
 

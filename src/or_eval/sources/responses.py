@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,10 +11,12 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 from rich.markup import escape
 
+from or_eval.sources.choosing_layout import layout_of
 from or_eval.sources.conventions import PROMPT_ROLES, columns_by_role
+from or_eval.sources.dialogues import Said
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.files import read_table
-from or_eval.sources.records import SOURCE_ID
+from or_eval.sources.files import CsvForm, read_table
+from or_eval.sources.records import SOURCE_ID, read_prompt
 from or_eval.sources.tables import Row, Table, whole
 from or_eval.sources.wide_responses import MODEL, RESPONSE, one_response_a_row
 
@@ -24,6 +25,9 @@ NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "langua
 
 RESPONSE_COLUMNS = "response_columns"
 """Option that names the columns of a file which has one for each model's responses."""
+
+DELIMITER = "delimiter"
+"""Option that says what stands between the cells of a csv file."""
 
 # A file name, which holds the model's name, has room for 255 bytes.
 _LONGEST_MODEL_NAME = 150
@@ -36,18 +40,20 @@ class StoredResponse(NamedTuple):
         text: The response as it stands, but for halves of characters and NULs, which no log can
             hold; empty where the row has none.
         row: The row it stands in.
+        asked: What it answers.
         stop_reason: Why the model stopped, in its provider's word.
         reasoning: What the model thought before it answered.
     """
 
     text: str
     row: Row
+    asked: Said
     stop_reason: str = ""
     reasoning: str = ""
 
 
 Answers = dict[str, list[StoredResponse]]
-"""The responses of one model by prompt, in file order: the k-th is the k-th epoch's."""
+"""The responses of one model by the prompt's id, in file order: the k-th is the k-th epoch's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,6 @@ class ResponseFile:
 
     Attributes:
         table: The file's rows.
-        sha256: Hash of the file's bytes, in hexadecimal.
         columns: The file's column for each role that it has one for.
         by_model: The answers of each model, in the order of the file; the only key is None where
             the file has no column for the model.
@@ -65,7 +70,6 @@ class ResponseFile:
     """
 
     table: Table
-    sha256: str
     columns: Mapping[str, str]
     by_model: Mapping[str | None, Answers]
     copies: int
@@ -112,12 +116,13 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
         **named: ``prompt_column``, ``response_column``, ``model_column`` and so on: the names of
             columns whose own names don't tell; ``none`` for a column that the file hasn't.
             ``response_columns``: those with the responses, where each model has one of its own.
+            ``delimiter``: what stands between the cells of a csv file.
 
     Raises:
         DataError: The file can't be read, or a column or a cell is missing or broken.
     """
     roles = {f"{role}_column": role for role in NAMED_ROLES}
-    roles |= {RESPONSE_COLUMNS: RESPONSE_COLUMNS}
+    roles |= {RESPONSE_COLUMNS: RESPONSE_COLUMNS, DELIMITER: DELIMITER}
     unknown = next((name for name in named if name not in roles), None)
     if unknown is not None:
         raise DataError(
@@ -132,16 +137,18 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
 # One file is asked for by its task and by the provider of each model in it.
 @lru_cache(maxsize=2)
 def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> ResponseFile:
-    table, roles = _row_for_each_response(read_table(path), dict(named))
+    options = dict(named)
+    file = read_table(path, CsvForm(delimiter=options.pop(DELIMITER, None)))
+    table, roles = _row_for_each_response(replace(file, rows=list(file.rows)), options)
     columns = response_columns(table, roles)
     by_model: dict[str | None, Answers] = {}
     for row in table.rows:
         answers = by_model.setdefault(_model(table, row, columns.get("model")), {})
-        answers.setdefault(_prompt(table, row, columns), []).append(_response(table, row, columns))
+        response = _response(table, row, columns)
+        answers.setdefault(response.asked.id, []).append(response)
     cells = [repr(row.cells) for row in table.rows]
     copies = len(cells) - len(set(cells))
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return ResponseFile(table, digest, columns, by_model, copies)
+    return ResponseFile(table, columns, by_model, copies)
 
 
 def _row_for_each_response(table: Table, named: dict[str, str]) -> tuple[Table, Mapping[str, str]]:
@@ -177,13 +184,6 @@ def option_for(role: str, column: str = "NAME") -> str:
     return f"--{role}-column {column} (-M {role}_column={column} for a model replay/…)"
 
 
-def _prompt(table: Table, row: Row, columns: Mapping[str, str]) -> str:
-    prompt = table.text(row, columns["prompt"])
-    if not prompt:
-        raise table.error(row, columns["prompt"], "the prompt is empty")
-    return prompt
-
-
 def _model(table: Table, row: Row, column: str | None) -> str | None:
     if column is None:
         return None
@@ -210,7 +210,23 @@ def _response(table: Table, row: Row, columns: Mapping[str, str]) -> StoredRespo
     def text(role: str) -> str:
         return exact_text(table, row, columns[role]) if role in columns else ""
 
-    return StoredResponse(text("response"), row, text("stop_reason"), text("reasoning"))
+    asked, response = read_exchange(table, row, columns)
+    return StoredResponse(response, row, asked, text("stop_reason"), text("reasoning"))
+
+
+def read_exchange(table: Table, row: Row, columns: Mapping[str, str]) -> tuple[Said, str]:
+    """Read what was asked in a row, and the response to it.
+
+    Raises:
+        DataError: The row has no prompt, a broken one, or no response where a dialogue holds it.
+    """
+    said = read_prompt(table, row, layout_of(columns).texts[0])
+    if "response" in columns:
+        return said._replace(answer=""), exact_text(table, row, columns["response"])
+    if not said.answer:
+        problem = "ends with no answer of the model's, and the file has no column of responses"
+        raise table.error(row, columns["dialogue"], problem)
+    return said._replace(answer=""), loggable(said.answer)
 
 
 def exact_text(table: Table, row: Row, column: str) -> str:
@@ -224,7 +240,12 @@ def exact_text(table: Table, row: Row, column: str) -> str:
         return ""
     if not isinstance(value, str):
         raise table.error(row, column, f"is no text but a {type(value).__name__}")
-    return whole(value.replace("\0", "\ufffd"))
+    return loggable(value)
+
+
+def loggable(text: str) -> str:
+    """Mark what no log can hold: halves of characters and NULs."""
+    return whole(text.replace("\0", "\ufffd"))
 
 
 def _absent(value: object) -> bool:

@@ -91,10 +91,10 @@ def table_of(
     name: str,
     title: str,
     unit: str,
-    rows: Iterable[tuple[int, Cells]],
+    rows: Iterable[Row],
     revision: str | None = None,
 ) -> Table:
-    """Gather numbered rows into a table.
+    """Gather rows into a table.
 
     A single row of lists, all of one length, is a table stored by columns (LTO's is): it is taken
     apart into its rows.
@@ -102,7 +102,7 @@ def table_of(
     Raises:
         DataError: There are no rows.
     """
-    gathered = [Row(number, cells) for number, cells in rows]
+    gathered = list(rows)
     if len(gathered) == 1 and _is_stored_by_columns(gathered[0].cells):
         cells = gathered[0].cells
         members = zip(*cells.values(), strict=True)
@@ -112,8 +112,12 @@ def table_of(
         ]
     if not gathered:
         raise DataError(f"{name}: has no rows")
-    columns = dict.fromkeys(column for row in gathered for column in row.cells)
-    return Table(name, title, unit, tuple(columns), gathered, revision)
+    return Table(name, title, unit, columns_of(gathered), gathered, revision)
+
+
+def columns_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Give the columns of rows, in the order in which they first appear."""
+    return tuple(dict.fromkeys(column for row in rows for column in row.cells))
 
 
 def _is_stored_by_columns(cells: Cells) -> bool:

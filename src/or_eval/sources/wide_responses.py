@@ -33,8 +33,8 @@ def one_response_a_row(table: Table, named: str | None) -> Table | None:
         return None
     rows = [
         Row(row.number, _without(row, columns) | {MODEL: model, RESPONSE: row.cells.get(column)})
-        for column, model in columns.items()
         for row in table.rows
+        for column, model in columns.items()
     ]
     kept = [column for column in table.columns if column not in columns]
     return replace(table, rows=rows, columns=(*kept, MODEL, RESPONSE))

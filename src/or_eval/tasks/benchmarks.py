@@ -31,6 +31,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
         label: str | None = None,
         prompt_column: str | None = None,
         label_column: str | None = None,
+        delimiter: str | None = None,
         subset: Subset = "all",
         language: str | None = None,
         category: str | None = None,
@@ -51,6 +52,8 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
                 its words for them mean, as ``0=safe,1=toxic``.
             prompt_column: The column of `data` with the prompts, where its name doesn't tell.
             label_column: The column of `data` with the labels, where its name doesn't tell.
+            delimiter: What stands between the cells of a csv file, where its header doesn't tell:
+                a character, or ``comma``, ``semicolon``, ``tab``, ``bar`` or ``space``.
             subset: Which prompts to keep: ``safe``, ``toxic`` (or ``unsafe``) or ``all``.
             language: Keep prompts of this language.
             category: Keep prompts of this category, or of these, with commas between them.
@@ -69,6 +72,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
             label=label,
             prompt_column=prompt_column,
             label_column=label_column,
+            delimiter=delimiter,
             subset=subset,
             language=language,
             category=category,

@@ -9,10 +9,12 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSpec
 from inspect_ai.model import get_model
 from inspect_ai.scorer import SampleScore
+from inspect_ai.solver import generate
 from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
 from or_eval.models.replay import PROVIDER
+from or_eval.schema import prompt_id
 from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.tasks.refusal_task import refusal_task
@@ -39,7 +41,8 @@ def replay(
         source: Catalogue entry to read `prompts` by.
         label: Label of all prompts, where nothing else tells it: ``safe`` or ``toxic``; or what
             the words of the file's labels mean, as ``0=safe,1=toxic``.
-        columns: Names of the file's columns where they don't tell, as ``prompt_column``.
+        columns: Names of the file's columns where they don't tell, as ``prompt_column``; and its
+            ``delimiter``.
         fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
         audit: Share of the rules' certain verdicts that the judge checks as well.
         audit_seed: Choice of those; another in each run by default.
@@ -58,9 +61,12 @@ def replay(
         description=f"Stored responses of {model} from {file.table.title}.",
     )
     answers = file.answers_of(model)
-    counts = {r.id: len(answers.get(r.prompt, [])) for r in answered.prompts.records}
+    records = answered.prompts.records
+    counts = {r.id: len(answers.get(prompt_id(r.prompt, r.before), [])) for r in records}
     return task_with(
         built,
+        # What a dialogue leaves unanswered on the way stays so: only its last answer is stored.
+        solver=generate(tool_calls="none"),
         model=get_model(f"{PROVIDER}/{model}", memoize=False, responses=responses, **named),
         epochs=max(*counts.values(), 1),
         early_stopping=_StoredEpochs(counts),
@@ -70,7 +76,7 @@ def replay(
             **(built.metadata or {}),
             "responses": {
                 "file": str(responses),
-                "sha256": file.sha256,
+                "sha256": str(file.table.revision).removeprefix("sha256:"),
                 "model": model,
                 "rows_repeated": file.copies,
                 "prompts_contradictory": answered.contradictory,

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
-from or_eval.sources.choosing_prompts import Subset
+
+_NO_TEXT = ("subset", "per_label")
+_CHOICES = (*_NO_TEXT, "language", "category")
+"""Options that choose among prompts, whichever data they are of."""
 
 
-def load_task_prompts(
-    task: str,
-    data: object,
-    *,
-    subset: Subset,
-    per_label: int | None,
-    language: object,
-    category: object,
-    **how_to_read: object,
-) -> LoadedPrompts:
+def load_task_prompts(task: str, data: object, **options: object) -> LoadedPrompts:
     """Load the prompts of a task.
 
     Args:
         task: The task's name. If it is a catalogue entry's, that is what it loads without `data`,
             and how it reads `data` without a source.
         data: Another copy of the data: a path, a Hub id or a catalogue name.
-        subset: Which prompts to keep by their label.
-        per_label: Keep this many of each label.
-        language: Keep prompts of this language.
-        category: Keep prompts of this category, or these.
-        **how_to_read: What :func:`load_prompts` takes besides: ``source``, ``label`` and so on.
+        **options: What :func:`load_prompts` takes besides, as it came from ``-T``.
 
     Raises:
         DataError: An option has no meaning, or the data can't be read.
@@ -35,17 +27,14 @@ def load_task_prompts(
     place, told = _for_task(task, typed_text("data", data))
     if place is None and entry is None:
         raise DataError("data: give a catalogue name, a Hub id or a path (-T data=...)")
-    told_how = {name: typed_text(name, how) for name, how in how_to_read.items() if told}
+    given: dict[str, Any] = {
+        name: value if name in _NO_TEXT else typed_text(name, value)
+        for name, value in options.items()
+        if told or name in _CHOICES
+    }
     if place is not None and place != entry:
-        told_how["source"] = told_how.get("source") or entry
-    return load_prompts(
-        place or str(entry),
-        **told_how,
-        subset=subset,
-        per_label=per_label,
-        language=typed_text("language", language),
-        category=typed_text("category", category),
-    )
+        given["source"] = given.get("source") or entry
+    return load_prompts(place or str(entry), **given)
 
 
 def _for_task(task: str, data: str | None) -> tuple[str | None, bool]:
