@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from or_eval.analysis.corrections import Corrections, expected, sampling_error, widened
+from or_eval.analysis.extras import scipy_stats
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.rates import prompt_means
-from or_eval.analysis.scipy_stats import scipy_stats
 from or_eval.intervals import rate_interval
 from or_eval.schema import Label
 

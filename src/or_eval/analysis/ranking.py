@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from or_eval.analysis.comparisons import correcting, families_by_id, shifted
 from or_eval.analysis.corrections import Corrections
+from or_eval.analysis.extras import scipy_stats
 from or_eval.analysis.paired_tests import MORE, compare_all, paired
 from or_eval.analysis.rates import MEASURES, prompt_means, rates
-from or_eval.analysis.scipy_stats import scipy_stats
 from or_eval.intervals import Estimate, normal_quantile
 from or_eval.schema import Label
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
+from or_eval.analysis.figures.dots import dots
 from or_eval.analysis.figures.drawing import (
-    COLOURS,
-    MOST_COLOURS,
     NEUTRAL,
-    PLOT_WIDTH,
     Figure,
     altair,
-    finished,
-    hollow,
     hollow_note,
-    name_room,
-    scales,
     with_shown_names,
 )
 
-_PANELS_ACROSS = 3
-_PANEL_WIDTH = 210
-_LEAST = 280
 _TITLES = {"model": "Model", "compared": "Compared", "label": "Prompts"}
 
 
@@ -61,7 +52,8 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
     if known.empty:
         return None
     alt = altair()
-    data = with_shown_names(known, words.told_apart, words.compared)
+    columns = {name: _TITLES[name] for name in (words.told_apart, words.compared)}
+    data = with_shown_names(known, *columns)
     estimates = list(zip(known["difference"], known["lower"], known["upper"], strict=True))
     data = data.assign(
         bounded=known["lower"].notna(),
@@ -71,61 +63,23 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
             f"{100 * d:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})" for d, low, high in estimates
         ],
     )
-    names, rows = sorted(data[words.told_apart].unique()), list(dict.fromkeys(data[words.compared]))
-    together = len(names) <= MOST_COLOURS
-    row = max(26, 11 * len(names) + 8) if together else 18
-    chart = _marks(data, rows, names if together else [], words).properties(
-        width=PLOT_WIDTH if together else _PANEL_WIDTH, height=len(rows) * row
-    )
-    if not together:
-        facet = alt.Facet(f"{words.told_apart}:N", sort=names)
-        chart = chart.facet(facet=facet, columns=_PANELS_ACROSS).resolve_axis(x="independent")
-    panels_shown = 0 if together else len(names)
-    return Figure(
-        words.name,
-        words.title,
-        words.note + hollow_note(data),
-        finished(chart, least=_LEAST, panels=panels_shown, margin=name_room(rows)),
-        known,
-    )
-
-
-def _marks(data: pd.DataFrame, rows: list[str], names: list[str], words: Words) -> Any:
-    """Draw points and intervals around zero; what is named is told apart."""
-    alt = altair()
     axis = alt.Axis(title=words.axis, labelExpr="format(100 * datum.value, '+.0f')")
-    base = alt.Chart(data)
-    grid = alt.Axis(grid=True, tickBand="extent")
-    place: dict[str, Any] = {"y": alt.Y(f"{words.compared}:N", sort=rows, title=None, axis=grid)}
-    colour: Any = alt.value(COLOURS[0])
-    shape: dict[str, Any] = {}
-    if names:
-        colours, shapes = scales(names)
-        field, title = f"{words.told_apart}:N", _TITLES[words.told_apart]
-        place["yOffset"] = alt.YOffset(field, sort=names)
-        colour = alt.Color(field, scale=colours, title=title)
-        shape = {"shape": alt.Shape(field, scale=shapes, title=title)}
-    centre = alt.X("difference:Q", axis=axis)
+    zero = alt.Chart(data).transform_calculate(zero="0").mark_rule(color=NEUTRAL)
     tooltip = [
-        *(
-            alt.Tooltip(f"{name}:N", title=_TITLES[name])
-            for name in (words.told_apart, words.compared)
-        ),
+        *(alt.Tooltip(f"{name}:N", title=title) for name, title in columns.items()),
         alt.Tooltip("points:N", title="Percentage points"),
         alt.Tooltip("p:Q", title="p", format=".3f"),
     ]
-    return alt.layer(
-        base.transform_calculate(zero="0")
-        .mark_rule(color=NEUTRAL)
-        .encode(x=alt.X("zero:Q", axis=axis)),
-        base.mark_rule(strokeWidth=1.4).encode(
-            x=alt.X("lower:Q", axis=axis), x2="upper:Q", color=colour, **place
-        ),
-        base.mark_point(filled=True, size=65).encode(
-            x=centre, color=colour, tooltip=tooltip, **shape, **place
-        ),
-        *hollow(base, data, x=centre, **place),
+    chart = dots(
+        data,
+        "difference",
+        {"axis": axis},
+        (words.compared, list(dict.fromkeys(data[words.compared]))),
+        (words.told_apart, columns[words.told_apart]),
+        tooltip,
+        below=[zero.encode(x=alt.X("zero:Q", axis=axis))],
     )
+    return Figure(words.name, words.title, words.note + hollow_note(data), chart, known)
 
 
 LINEAGE = Words(

@@ -8,10 +8,9 @@ from math import ceil
 from typing import Any, NamedTuple
 
 import pandas as pd
-from rich.markup import escape
 
+from or_eval.analysis.extras import needed
 from or_eval.analysis.figures.shown_names import em_width, shown_names
-from or_eval.inspect_private import PrerequisiteError
 
 # After Okabe and Ito (2008), the light ones darkened and the dark ones lightened, so that each has
 # a contrast of 3 : 1 with light and with dark pages; every colour comes with a shape or a number
@@ -52,19 +51,10 @@ class Figure(NamedTuple):
 
 
 def altair() -> Any:
-    """Give the module ``altair``.
-
-    Raises:
-        PrerequisiteError: It isn't installed.
-    """
-    try:
-        import altair
-        import vl_convert  # noqa: F401  # without it nothing can be saved
-    except ImportError as missing:
-        raise PrerequisiteError(
-            escape("Figures and reports need altair: pip install 'or-eval[report]'")
-        ) from missing
-    return altair
+    """Give the module ``altair``."""
+    said = "Figures and reports need altair"
+    needed("vl_convert", "report", said)  # without it nothing can be saved
+    return needed("altair", "report", said)
 
 
 @cache

@@ -81,7 +81,7 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
     data = with_shown_names(pd.concat([known, turned]), "model_a", "model_b")
     data["text"] = [f"{kappa:z.2f}" for kappa in data["kappa"]]
     data["range"] = [
-        "" if pd.isna(lower) else f"{lower:z.2f}–{upper:z.2f}"
+        "" if pd.isna(lower) else f"{lower:z.2f}{' to ' if lower < 0 else '–'}{upper:z.2f}"
         for lower, upper in zip(data["lower"], data["upper"], strict=True)
     ]
     data["interval"] = [
@@ -167,9 +167,9 @@ def in_panels(
     chart = _heat_map(data, (row, rows), (column, columns)).properties(
         width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT
     )
-    least = len(columns) * _LEAST_CELL + margin
+    least = len(columns) * _LEAST_CELL
     if panel not in data:
-        return finished(chart, least=least)
+        return finished(chart, least=least + margin)
     names = sorted(data[panel].unique())
     across = min(_PANELS_ACROSS, len(names))
     panels = chart.facet(facet=altair().Facet(f"{panel}:N", sort=names), columns=across)

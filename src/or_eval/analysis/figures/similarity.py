@@ -8,9 +8,8 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from rich.markup import escape
 
-from or_eval.inspect_private import PrerequisiteError
+from or_eval.analysis.extras import needed
 
 Encoder: TypeAlias = Callable[[Sequence[str]], ArrayLike]
 """Gives a vector per text, (texts, dimensions)."""
@@ -23,17 +22,9 @@ def sentence_encoder(model: str = MULTILINGUAL_MODEL) -> Encoder:
 
     Args:
         model: Name of a model on the Hugging Face Hub, or a folder.
-
-    Raises:
-        PrerequisiteError: sentence-transformers isn't installed.
     """
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as missing:
-        raise PrerequisiteError(
-            escape("Embeddings need sentence-transformers: pip install 'or-eval[embed]'")
-        ) from missing
-    loaded = SentenceTransformer(model)
+    library = needed("sentence_transformers", "embed", "Embeddings need sentence-transformers")
+    loaded = library.SentenceTransformer(model)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float64]:
         return np.asarray(loaded.encode(list(texts), show_progress_bar=False), dtype=np.float64)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rich.markup import escape
 
+from or_eval.analysis.extras import needed
 from or_eval.analysis.structure.words import base_language
 from or_eval.inspect_private import PrerequisiteError
 
@@ -30,6 +31,7 @@ Sentence: TypeAlias = list[Token]
 Parser: TypeAlias = Callable[[Iterable[str]], Iterator[list[Sentence]]]
 """Gives the sentences of each text, in order."""
 
+_SPACY = ("spacy", "structure", "Parsing needs spaCy")
 _UNUSED = ("ner", "lemmatizer", "textcat", "entity_linker")
 
 
@@ -69,7 +71,7 @@ def load_parser(model: str) -> Parser:
     """
     if model.endswith(".udpipe"):
         return _udpipe(Path(model))
-    spacy = _spacy()
+    spacy = needed(*_SPACY)
     try:
         pipeline = spacy.load(model, exclude=_UNUSED)
     except (OSError, ValueError) as error:
@@ -80,19 +82,9 @@ def load_parser(model: str) -> Parser:
     return _of_spacy(pipeline)
 
 
-def _spacy() -> Any:
-    try:
-        import spacy
-    except ImportError as missing:
-        raise PrerequisiteError(
-            escape("Parsing needs spaCy: pip install 'or-eval[structure]'")
-        ) from missing
-    return spacy
-
-
 def _installed(language: str) -> Parser | None:
     """Load the first installed spaCy pipeline of a language that parses."""
-    spacy = _spacy()
+    spacy = needed(*_SPACY)
     for name in sorted(spacy.util.get_installed_models()):
         if name.partition("_")[0] == language:
             pipeline = spacy.load(name, exclude=_UNUSED)
@@ -118,12 +110,7 @@ def _of_spacy(pipeline: Any) -> Parser:
 
 
 def _udpipe(path: Path) -> Parser:
-    try:
-        from ufal import udpipe
-    except ImportError as missing:
-        raise PrerequisiteError(
-            escape("UDPipe's models need its library: pip install 'or-eval[structure]'")
-        ) from missing
+    udpipe = needed("ufal.udpipe", "structure", "UDPipe's models need its library")
     model = udpipe.Model.load(str(path)) if path.is_file() else None
     if model is None:
         raise PrerequisiteError(escape(f"{path}: is no UDPipe model"))

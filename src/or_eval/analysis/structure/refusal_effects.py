@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from rich.markup import escape
 
+from or_eval.analysis.extras import needed
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, Floats, compare_all
 from or_eval.analysis.rates import measures_in, prompt_means
@@ -286,19 +287,10 @@ def _projected(column: Floats, others: Floats, weights: Floats | None = None) ->
 
 
 def penalised_regression(columns: Floats, refused: Floats) -> Any:
-    """Fit the ridge-penalised logistic regression; a share counts as so much of either outcome.
-
-    Raises:
-        PrerequisiteError: scikit-learn isn't installed.
-    """
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError as missing:
-        raise PrerequisiteError(
-            escape("The regression needs scikit-learn: pip install 'or-eval[structure]'")
-        ) from missing
+    """Fit the ridge-penalised logistic regression; a share counts as so much of either outcome."""
+    linear = needed("sklearn.linear_model", "structure", "The regression needs scikit-learn")
     outcomes = np.repeat([1, 0], len(refused))
     shares = np.concatenate([refused, 1 - refused])
     counted = shares > 0
-    model = LogisticRegression(C=1 / PENALTY, solver="newton-cholesky")
+    model = linear.LogisticRegression(C=1 / PENALTY, solver="newton-cholesky")
     return model.fit(np.tile(columns, (2, 1))[counted], outcomes[counted], shares[counted])

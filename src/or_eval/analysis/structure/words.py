@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from rich.markup import escape
-
-from or_eval.inspect_private import PrerequisiteError
+from or_eval.analysis.extras import needed
 
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?:\s+|$)|[。！？…]+[」』”’）]*|\n+")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -59,11 +57,5 @@ def _is_complex(mark: str, before: str, after: str) -> bool:
 
 
 def _jieba(text: str) -> list[str]:
-    try:
-        import rjieba
-    except ImportError as missing:
-        raise PrerequisiteError(
-            escape("Chinese words need jieba: pip install 'or-eval[structure]'")
-        ) from missing
-    cut: list[str] = rjieba.cut(text)
+    cut: list[str] = needed("rjieba", "structure", "Chinese words need jieba").cut(text)
     return cut

@@ -6,6 +6,8 @@
   const NARROW = 560;
   const MENU = 40;
   const MOST = 2;
+  const PANEL = 180;
+  const GAP = 20;
 
   const colours = (ink) => {
     const line = ink.replace("rgb(", "rgba(").replace(")", ", 0.18)");
@@ -50,14 +52,19 @@
       return { ...spec, padding, width: Math.max(whole, least), autosize: { type: "fit-x", contains: "padding" } };
     }
     const room = whole < NARROW ? whole : whole - beside;
-    const columns = Math.max(1, Math.min(panels, Math.floor(room / least)));
-    if (margin === null) return { ...spec, columns };
     const beyond = whole < NARROW ? Math.min(margin, room * NAMES + MENU) : margin;
+    const most = (space, wanted) => Math.max(1, Math.min(panels, Math.floor(space / wanted)));
+    if (!spec.concat) {  // facets, of which only the first of a row has names beside it
+      const wanted = Math.max(least, PANEL) + GAP;
+      const columns = most(room - beyond, wanted);
+      const across = Math.max(least, Math.min((room - beyond) / columns - GAP, MOST * wanted));
+      return { ...spec, columns, spec: { ...spec.spec, width: across } };
+    }
+    const columns = most(room, least);
+    if (margin === null) return { ...spec, columns };
     const across = Math.max(least, Math.min(room / columns, MOST * least)) - beyond;
     const sized = (panel) => ({ ...panel, width: across, height: square ? across : panel.height });
-    return spec.concat
-      ? { ...spec, columns, concat: spec.concat.map(sized) }
-      : { ...spec, columns, spec: sized(spec.spec) };
+    return { ...spec, columns, concat: spec.concat.map(sized) };
   };
   const draw = (place) => {
     const room = width(place) - MENU;

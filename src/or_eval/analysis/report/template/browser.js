@@ -230,10 +230,16 @@ document.getElementById("more").addEventListener("click", () => {
   more();
   rows.children[at]?.querySelector("button").focus();
 });
+// Names of models differ at either end: a long one loses its middle.
+const cut = (name) => {
+  const letters = [...name];
+  return letters.length > 24 ? `${letters.slice(0, 11).join("")}…${letters.slice(-12).join("")}` : name;
+};
 document.querySelector("#grid thead tr").append(...models.map((model) => {
   const place = make("th", "turned");
   place.scope = "col";
-  place.append(make("span", "", model));
+  place.title = model;
+  place.append(make("span", "", cut(model)));
   return place;
 }));
 document.getElementById("browser").hidden = false;
