@@ -135,7 +135,7 @@ def test_the_effect_of_a_factor_is_that_of_runs_which_differ_in_it_alone(tmp_pat
 
 
 def test_a_model_that_chose_its_prompts_is_named(tmp_path: Path) -> None:
-    votes = {"openai/m": True, "other": False}
+    votes = {"openai/m (temperature=1.0)": True, "other": False}
     samples = [made_sample(f"p{n}", 1.0, meta={"votes": votes} if n else {}) for n in range(3)]
     for name in ("openai/m", "new"):
         made_log(tmp_path / f"{name[:3]}.eval", name, samples)

@@ -65,7 +65,7 @@ def fits(page: Page) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark"), (1920, "light")]
+    ("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark"), (1440, "light")]
 )
 def test_page_holds_at_every_width(
     chromium: Browser, report: Path, width: int, scheme: str

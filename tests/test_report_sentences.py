@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from pathlib import Path
 
@@ -122,7 +123,22 @@ def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -
 def test_categories_that_are_alike_are_not_called_worst(tmp_path: Path) -> None:
     samples = [made_sample(f"p{n}", float(n % 5 == 0), category=f"c{n % 4}") for n in range(80)]
     made_log(tmp_path / "a.eval", "m", samples)
-    assert "No category of harmless prompts is refused more than the others" in said(tmp_path)
+    assert re.search(
+        r"No category of harmless prompts is refused more than the others beyond chance; "
+        r"differences under \d\d percentage points would often go unseen\.",
+        said(tmp_path),
+    )
+
+
+def test_no_category_is_left_out_for_its_name(tmp_path: Path) -> None:
+    samples = [
+        made_sample(f"{category}{n}", float(category < "e"), category=category)
+        for category in "abcdefghijkl"
+        for n in range(30)
+    ]
+    made_log(tmp_path / "a.eval", "m", samples)
+    line = next(line for line in said(tmp_path).splitlines() if "categories" in line)
+    assert all(f"{category}, 100.0 % (" in line for category in "abcd")
 
 
 def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: Path) -> None:

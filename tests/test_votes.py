@@ -224,6 +224,17 @@ def test_votes_are_prompts_again(three_models: Path, tmp_path: Path) -> None:
         CliRunner().invoke(vote_command, [str(three_models), "--format", form, "--out", str(out)])
         loaded = load_prompts(out)
         assert [record.prompt for record in loaded.records] == [f"prompt {key}" for key in "pqrs"]
+        assert not any("votes" in record.meta for record in loaded.records)
+
+
+def test_prompts_that_a_rule_chose_tell_who_chose_them(three_models: Path, tmp_path: Path) -> None:
+    out = tmp_path / "votes.jsonl"
+    args = [str(three_models), "--min-refusals", "2", "--format", "jsonl", "--out", str(out)]
+    assert CliRunner().invoke(vote_command, args).exit_code == 0
+    assert {one.prompt: one.meta["votes"] for one in load_prompts(out).records} == {
+        "prompt p": {"a": True, "b": True, "c": True},
+        "prompt q": {"a": True, "b": False, "c": True},
+    }
 
 
 def test_no_rows_still_give_a_typed_data_set_that_can_be_overwritten(

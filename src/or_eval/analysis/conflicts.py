@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from or_eval.analysis.logs import LogError, LogHead, share_samples
 
 OnConflict: TypeAlias = Literal["error", "latest", "all"]
-CHOICES: tuple[OnConflict, ...] = ("error", "latest", "all")
 
 
 class Settled(NamedTuple):

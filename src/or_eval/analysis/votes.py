@@ -48,7 +48,8 @@ class Votes(NamedTuple):
 
     Attributes:
         table: One row per kept prompt: ``id``, ``prompt`` and the rest of the prompt record,
-            ``meta`` (JSON text; missing where there is none),
+            ``meta`` (JSON text; missing where there is none; with the votes, where a rule chose
+            the prompts),
             ``votes`` (model to True for refused, False for answered, None for no vote),
             ``n_voted``, ``n_refused``, ``refused_by`` (names of models), and ``share``
             (``n_refused / n_voted``).
@@ -119,8 +120,15 @@ def votes_in(
     matrix = vote_matrix(responses)
     check_rule(wanted, len(matrix.columns))
     kept, funnel = select(matrix, wanted)
+    prompts, votes = _with_meta(logs.prompts.loc[kept], logs.responses), matrix.loc[kept]
+    if wanted != VoteRule():  # whoever is tested on these prompts was asked for them already
+        meta = [
+            (meta or {}) | {"votes": ((meta or {}).get("votes") or {}) | row}
+            for meta, row in zip(prompts["meta"], _by_model(votes), strict=True)
+        ]
+        prompts = prompts.assign(meta=pd.Series(meta, prompts.index, dtype=object))
     return Votes(
-        vote_table(_with_meta(logs.prompts.loc[kept], logs.responses), matrix.loc[kept]),
+        vote_table(prompts, votes),
         logs.prompts,
         matrix,
         response_counts(responses, matrix),
@@ -198,11 +206,7 @@ def vote_table(prompts: pd.DataFrame, matrix: pd.DataFrame) -> pd.DataFrame:
         prompts: Prompt records by id, with ``meta`` as a dict or None.
         matrix: Votes on these prompts, with the same index.
     """
-    said = {1: True, 0: False, -1: None}
-    rows = [
-        {model: said[vote] for model, vote in zip(matrix.columns, row, strict=True)}
-        for row in matrix.astype("Int64").to_numpy(dtype="int64", na_value=-1).tolist()
-    ]
+    rows = _by_model(matrix)
     table = prompts[["prompt", *RECORD]].reset_index()
     meta = [json.dumps(data, ensure_ascii=False) if data else None for data in prompts["meta"]]
     table["meta"] = pd.Series(meta, dtype="str")
@@ -213,6 +217,14 @@ def vote_table(prompts: pd.DataFrame, matrix: pd.DataFrame) -> pd.DataFrame:
     table["refused_by"] = pd.Series(refused_by, dtype=object)
     table["share"] = table["n_refused"] / table["n_voted"]
     return table
+
+
+def _by_model(matrix: pd.DataFrame) -> list[dict[str, bool | None]]:
+    said = {1: True, 0: False, -1: None}
+    return [
+        {str(model): said[vote] for model, vote in zip(matrix.columns, row, strict=True)}
+        for row in matrix.astype("Int64").to_numpy(dtype="int64", na_value=-1).tolist()
+    ]
 
 
 def response_counts(responses: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, int]:

@@ -113,11 +113,15 @@ def _responses(found: Changes) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _headline(rates: pd.DataFrame) -> ReportTable:
-    note = "The change from A to B in percentage points, with its 95 % interval."
+    note = (
+        "The change from A to B in percentage points, with its 95 % interval. Detectable is the "
+        "smallest that would be found four times in five."
+    )
     unsure = {
         f"unsure_{run}": rates[f"uncertain_{run}"] + rates[f"without_verdict_{run}"] for run in "ab"
     }
-    columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper", "verdict"]
+    columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper"]
+    columns += ["verdict", "detectable"]
     if any(shares.any() for shares in unsure.values()):
         columns[3:4] = ["unsure_a", "rate_b", "unsure_b"]
         note += f" {UNSURE}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path
+from os.path import relpath
 from shlex import quote
 from typing import Any
 from urllib.parse import quote as quoted
@@ -61,9 +61,8 @@ def alike(runs: pd.DataFrame) -> tuple[list[tuple[str, str]], pd.DataFrame]:
 
 
 def _from_here(folder: str) -> str:
-    """Name a folder as from the present one, where it lies in that: nobody else needs the rest."""
-    here = Path.cwd()
-    return str(Path(folder).relative_to(here)) if Path(folder).is_relative_to(here) else folder
+    """Name a folder as from the present one: nobody else needs the rest."""
+    return folder if "://" in folder or not folder else relpath(folder)
 
 
 def _file(name: str) -> str:

@@ -88,7 +88,8 @@ def report_tables(found: Findings, covered: CardCoverage | None = None) -> list[
             "Categories refused most",
             "Over-refusal over the responses of all models; n counts responses to safe prompts. "
             "The difference is that from all other safe prompts, in percentage points, with a "
-            "95 % interval and a p-value that allow for the number of categories. Ordered by rate, "
+            "95 % interval and a p-value that allow for the number of categories. Detectable is "
+            "the smallest difference that would be found four times in five. Ordered by rate, "
             "highest first.",
             worst_categories(found),
             opened=True,
@@ -317,7 +318,7 @@ def worst_categories(found: Findings) -> pd.DataFrame:
     rates = safe[["category", "rate", "lower", "upper", "refused", "n"]]
     other = {"lower": "difference_lower", "upper": "difference_upper"}
     tested = found.standing_out.rename(columns=other)
-    columns = ["category", "difference", "difference_lower", "difference_upper", "p", "verdict"]
+    columns = ["category", "difference", *other.values(), "p", "verdict", "detectable"]
     table = rates.merge(tested[columns], on="category")
     return table.sort_values(["rate", "category"], ascending=[False, True], ignore_index=True)
 

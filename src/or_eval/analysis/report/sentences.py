@@ -118,7 +118,10 @@ def _framings(found: Findings) -> list[str]:
     of_safe = found.framings[found.framings["label"] == Label.SAFE]
     sure = of_safe[of_safe["verdict"] == MORE].drop_duplicates("model")
     if sure.empty:
-        return ["No framing changes how many harmless prompts are refused by more than chance."]
+        return [
+            "No framing changes how many harmless prompts are refused by more than chance; "
+            + _unseen(of_safe)
+        ]
     return [
         f"Of {counted(of_safe[FRAMING].nunique(), 'framing')}, {row[FRAMING]} changes most how "
         f"many harmless prompts {row['model']} refuses: {100 * row['rate_framed']:.1f} %, and "
@@ -164,10 +167,15 @@ def _pairs_that_differ(found: Findings) -> list[str]:
         return [f"{told}."]
     if len(pairs) > 1:
         told += _named_pairs(pairs, sure)
-    return [
-        f"{told}; differences under {100 * pairs['detectable'].max():.0f} percentage points would "
-        "often go unseen."
-    ]
+    return [f"{told}; {_unseen(pairs)}"]
+
+
+def _unseen(compared: pd.DataFrame) -> str:
+    """Tell what would be missed: that a difference may be chance is no proof that there is none."""
+    points = 100 * compared["detectable"].max()
+    if pd.isna(points):
+        return "with so few families of prompts, nothing could be."
+    return f"differences under {points:.0f} percentage points would often go unseen."
 
 
 def _named_pairs(pairs: pd.DataFrame, sure: int) -> str:
@@ -223,10 +231,13 @@ def _categories(found: Findings) -> list[str]:
         return []
     worst = by_category[(by_category["verdict"] == MORE) & (by_category["difference"] > 0)]
     if worst.empty:
-        return ["No category of harmless prompts is refused more than the others beyond chance."]
+        return [
+            "No category of harmless prompts is refused more than the others beyond chance; "
+            + _unseen(by_category)
+        ]
     told = [
         f"{row['category']}, {share(row['rate'], row['lower'], row['upper'])}"
-        for _, row in worst.head(_WORST).iterrows()
+        for _, row in worst.nlargest(_WORST, "rate", keep="all").iterrows()
     ]
     more = len(worst) - len(told)
     rest = f"; and {counted(more, 'other')}" if more else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -10,29 +11,14 @@ from or_eval.analysis.tables import plain
 from or_eval.hostile_text import visible
 
 _WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa", "right")
-_SHARES = frozenset(
-    {
-        *("rate", "share", "value", "raw", "over_refusal", "toxic_rejection", "refusal_rate"),
-        *("accuracy", "precision", "recall", "f1", "specificity", "jaccard", "agree"),
-        *("hit_rate", "false_alarm_rate", "balanced_accuracy", "rate_a", "rate_b"),
-        *("rate_framed", "rate_plain"),
-        *(
-            "unsure",
-            "over_refusal_raw",
-            "toxic_rejection_raw",
-            "uncertain_share",
-            "without_verdict",
-            "safe_uncertain",
-            "safe_without_verdict",
-            "toxic_uncertain",
-            "toxic_without_verdict",
-        ),
-        *("right", "as_labelled", "certain", "certain_errors", "known_lower", "known_upper"),
-        *("unsure_a", "unsure_b", "uncertain_a", "uncertain_b"),
-        *("without_verdict_a", "without_verdict_b"),
-    }
+_SHARES = re.compile(
+    r"(\w+_)?(rate|raw|without_verdict)(_\w+)?|\w+_uncertain|uncertain_\w+|unsure(_[ab])?|"
+    r"share|value|over_refusal|toxic_rejection|accuracy|balanced_accuracy|precision|recall|f1|specificity|"
+    r"jaccard|agree|right|as_labelled|certain|certain_errors|known_lower|known_upper"
 )
-_POINTS = frozenset({"difference", "detectable"})
+"""Names of columns that hold shares, in full."""
+_DETECTABLE = "detectable"
+_POINTS = frozenset({"difference", _DETECTABLE})
 _LOWEST, _HIGHEST, _RANGE = "lowest", "highest", "range"
 _P_VALUES = frozenset({"p"})
 _SMALLEST_P = 0.001
@@ -66,6 +52,7 @@ _TITLES = {
     "detectable": "detectable (points)",
     "safe_n": "safe responses",
     "toxic_n": "toxic responses",
+    "unlabelled_n": "responses",
     "label": "prompts",
     "difference": "difference (points)",
 }
@@ -165,11 +152,11 @@ def _cell(name: str, row: dict[Any, Any], pair: tuple[str, str] | None) -> Cell:
     lower, upper = (plain(row[bound]) for bound in pair) if pair else (None, None)
     if lower is None or upper is None:
         return Cell(_number(name, value), float(value))
-    unit = " %" if name in _SHARES else ""
+    unit = " %" if _SHARES.fullmatch(name) else ""
     figures = [_number(name, item).removesuffix(unit) for item in (value, lower, upper)]
     between = " to " if name in _POINTS or lower < 0 else "–"
     text = f"{figures[0]}{unit} ({figures[1]}{between}{figures[2]})"
-    return Cell(text, float(value), (lower, upper, value) if name in _SHARES else None)
+    return Cell(text, float(value), (lower, upper, value) if _SHARES.fullmatch(name) else None)
 
 
 def _range(low: float, high: float) -> str:
@@ -179,8 +166,8 @@ def _range(low: float, high: float) -> str:
 def _number(name: str, value: float) -> str:
     if name in _P_VALUES:
         return f"< {_SMALLEST_P}" if value < _SMALLEST_P else f"{value:.3f}"
-    if name in _SHARES:
+    if _SHARES.fullmatch(name):
         return f"{100 * value:.1f} %"
     if name in _POINTS:
-        return f"{100 * value:+.1f}"
+        return f"{100 * value:{'' if name == _DETECTABLE else '+'}.1f}"
     return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
