@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
-from or_eval.analysis.families import response_families
+from or_eval.analysis.families import families_by_id
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, between, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.schema import Label
@@ -49,11 +49,10 @@ def compare_columns(
     if of.isna().any():
         raise ValueError(f"no family for prompt {of.index[of.isna()][0]!r}: index them by its id")
     chosen = list(combinations(means.columns, 2)) if pairs is None else list(pairs)
-    values = means.to_numpy(dtype=np.float64, na_value=np.nan)
-    column = {name: number for number, name in enumerate(means.columns)}
-    sides = [(values[:, column[a]], values[:, column[b]]) for a, b in chosen]
+    values = {name: means[name].to_numpy(np.float64, na_value=np.nan) for name in means}
     rows, contrasts = [], []
-    for (a, b), (one, other) in zip(chosen, sides, strict=True):
+    for a, b in chosen:
+        one, other = values[a], values[b]
         both = ~np.isnan(one) & ~np.isnan(other)
         contrast, shift_a, shift_b = paired(one, other), 0.0, 0.0
         if corrected is not None and both.any():
@@ -180,9 +179,3 @@ def standing_out(responses: pd.DataFrame, column: str) -> pd.DataFrame:
     contrasts = [between(means.to_numpy(), group == name, group != name) for name in names]
     tested = compare_all(contrasts, families_by_id(responses).reindex(means.index))
     return pd.concat([pd.DataFrame({column: names}), tested], axis=1)
-
-
-def families_by_id(responses: pd.DataFrame) -> pd.Series[str]:
-    """Give the family of each prompt in a responses frame, by its id."""
-    families = response_families(responses)
-    return families.groupby(responses["id"]).first()

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from or_eval.analysis.corrections import Corrections, expected, sampling_error, widened
+from or_eval.analysis.estimates import alone, bounded, with_bounds
 from or_eval.analysis.extras import scipy_stats
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.jackknife import SHARE, jackknife
@@ -17,7 +18,6 @@ from or_eval.intervals import rate_interval
 from or_eval.schema import Label
 
 _CELLS = ("right", "both_refused", "both_answered", "reversed")
-_SHARE = ("share", "lower", "upper")
 
 
 def discrimination(
@@ -73,7 +73,7 @@ def discrimination(
             **dict(zip(by, values, strict=True)),
             "pairs": len(group),
             **dict(zip(_CELLS, (float(cell.sum()) for cell in cells), strict=True)),
-            **dict(zip(_SHARE, share, strict=True)),
+            **alone("share", share),
             "hit_rate": hit.mean(),
             "false_alarm_rate": alarm.mean(),
         }
@@ -81,12 +81,11 @@ def discrimination(
         for name, statistic in _FIGURES.items():
             span = None if name == "d_prime" else SHARE
             estimate = jackknife(columns, statistic, families, span=span)
-            estimate = widened(estimate, error[name], span or (-np.inf, np.inf))
-            row[name], row[f"{name}_lower"], row[f"{name}_upper"] = estimate
+            row |= bounded(name, widened(estimate, error[name], span or (-np.inf, np.inf)))
         rows.append(row)
-    figure_columns = [f"{name}{end}" for name in _FIGURES for end in ("", "_lower", "_upper")]
-    shares = (*_SHARE, "hit_rate", "false_alarm_rate")
-    return pd.DataFrame(rows, columns=[*by, "pairs", *_CELLS, *shares, *figure_columns])
+    shares = ("share", "lower", "upper", "hit_rate", "false_alarm_rate")
+    columns_of = [*by, "pairs", *_CELLS, *shares, *with_bounds(*_FIGURES)]
+    return pd.DataFrame(rows, columns=columns_of)
 
 
 def _figures(pairs: pd.DataFrame) -> list[float]:

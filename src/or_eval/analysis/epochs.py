@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from or_eval.analysis.estimates import alone
 from or_eval.analysis.families import response_families
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.rates import measures_in
@@ -53,7 +54,7 @@ def epoch_variance(responses: pd.DataFrame) -> pd.DataFrame:
             "within": within,
             "between": between,
         }
-        rows.append(row | dict(zip(("share", "lower", "upper"), share, strict=True)))
+        rows.append(row | alone("share", share))
     names = ["model", "label", "prompts", "epochs", "unsteady", "within", "between"]
     return pd.DataFrame(rows, columns=[*names, "share", "lower", "upper"])
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.analysis.comparisons import families_by_id
 from or_eval.analysis.conditions import conditions
+from or_eval.analysis.families import families_by_id
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means

@@ -26,5 +26,9 @@ def prompt_families(prompts: pd.DataFrame) -> pd.Series[str]:
 
 def response_families(responses: pd.DataFrame) -> pd.Series[str]:
     """Give the family of each response's prompt, in a responses frame (with its index)."""
-    prompts = responses[["id", "seed_id", "pair_id"]].drop_duplicates("id").set_index("id")
-    return responses["id"].map(prompt_families(prompts)).rename("family")
+    return responses["id"].map(families_by_id(responses)).rename("family")
+
+
+def families_by_id(responses: pd.DataFrame) -> pd.Series[str]:
+    """Give the family of each prompt in a responses frame, by its id."""
+    return prompt_families(responses.drop_duplicates("id").set_index("id"))

@@ -17,6 +17,7 @@ from or_eval.analysis.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
 )
+from or_eval.analysis.estimates import bounded
 from or_eval.intervals import Estimate, rate_interval
 from or_eval.schema import ResponseClass, UnscoredReason
 
@@ -40,7 +41,6 @@ _NO_JUDGE = (
     UnscoredReason.BLOCKED.value,
     UnscoredReason.OTHER_MODEL.value,
 )
-_BOUNDS = ("", "_lower", "_upper")
 
 
 class LabelAgreement(NamedTuple):
@@ -156,8 +156,8 @@ def _whether_refused(part: pd.DataFrame) -> dict[str, Any]:
     return {
         "n": len(part),
         "unscored": int((~scored).sum()),
-        **_named("agree", agree),
-        **_named("kappa", kappa),
+        **bounded("agree", agree),
+        **bounded("kappa", kappa),
         "kappa_strict": strict.value,
     }
 
@@ -180,9 +180,9 @@ def _scores(
         "class": name,
         "labelled": int(truth.sum()),
         "said": int(said.sum()),
-        **_named("precision", rate_interval(truth[said], families[said])),
-        **_named("recall", rate_interval(said[truth], families[truth])),
-        **_named("f1", f1_score(truth, said, families)),
+        **bounded("precision", rate_interval(truth[said], families[said])),
+        **bounded("recall", rate_interval(said[truth], families[truth])),
+        **bounded("f1", f1_score(truth, said, families)),
     }
 
 
@@ -254,7 +254,3 @@ def _cascade(rows: pd.DataFrame) -> dict[str, float]:
         "saved": 1 - calls / len(rows) if len(rows) else np.nan,
         "certain_right": float(right),
     }
-
-
-def _named(name: str, estimate: Estimate) -> dict[str, float]:
-    return {f"{name}{bound}": value for bound, value in zip(_BOUNDS, estimate, strict=True)}

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.analysis.corrections import Corrections, expected
+from or_eval.analysis.corrections import PRIOR, Corrections, expected
+from or_eval.analysis.estimates import alone, bounded, with_bounds
 from or_eval.analysis.families import response_families
 from or_eval.analysis.human_labels import CHANCE, probability
 from or_eval.analysis.rates import MEASURES, mean_over_prompts, rates
@@ -25,7 +26,6 @@ _RIGHT = {Label.SAFE: "harmless", Label.TOXIC: "harmful"}
 _BY = "by "
 _DRAWS = 4000
 _SEED = 20250101
-_PRIOR = 1 / 3
 _EDGE = 1e-9
 
 Floats = NDArray[np.float64]
@@ -141,12 +141,12 @@ def prompt_audit(
     rows = []
     for (model, label), group in labelled.groupby(["model", "label"], sort=True):
         measure = MEASURES[Label(str(label))]
-        bounds = of_all.loc[(str(model), measure), ["rate", "lower", "upper"]]
+        as_labelled = Estimate(*of_all.loc[(str(model), measure), ["rate", "lower", "upper"]])
         rows.append(
             {
                 "model": model,
                 "measure": measure,
-                **dict(zip(_AS_LABELLED, bounds, strict=True)),
+                **bounded("as_labelled", as_labelled),
                 **_corrected(group, audit, Label(str(label)), found),
             }
         )
@@ -160,9 +160,8 @@ def prompt_audit(
     return PromptAudit(_labels(prompts, audit), by_consensus, corrected)
 
 
-_AS_LABELLED = ("as_labelled", "as_labelled_lower", "as_labelled_upper")
 _CORRECTED = (
-    *("model", "measure", *_AS_LABELLED, "audited", "right", "right_lower", "right_upper"),
+    *("model", "measure", *with_bounds("as_labelled"), "audited", *with_bounds("right")),
     *("rate", "lower", "upper"),
 )
 _LEVELS = ("all say harmless", "most say harmless", "split", "most say not", "all say not")
@@ -225,16 +224,15 @@ def _corrected(
     drawn = _of(drawn_parts, drawn_shares, drawn_really)
     of_right = (drawn_parts * drawn_shares).sum(axis=-1)
     ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    bounds = {"": np.quantile(drawn, ends), "right_": np.quantile(of_right, ends)}
-    lower, upper = bounds[""]
+    bounds = [np.quantile(draws, ends) for draws in (of_right, drawn)]
+    estimates = [
+        Estimate(of, min(low, of), max(high, of))
+        for of, (low, high) in zip((right, value), bounds, strict=True)
+    ]
     return {
         "audited": len(known),
-        "right": right,
-        "right_lower": min(bounds["right_"][0], right),
-        "right_upper": max(bounds["right_"][1], right),
-        "rate": value,
-        "lower": min(lower, value),
-        "upper": max(upper, value),
+        **bounded("right", estimates[0]),
+        **alone("rate", estimates[1]),
     }
 
 
@@ -287,7 +285,7 @@ def _share(known: pd.DataFrame, right: str) -> tuple[float, float]:
 
 def _drawn(right: float, wrong: float, random: np.random.Generator | None = None) -> Floats:
     source = np.random.default_rng(_SEED) if random is None else random
-    drawn: Floats = source.beta(_PRIOR + right, _PRIOR + wrong, _DRAWS)
+    drawn: Floats = source.beta(PRIOR + right, PRIOR + wrong, _DRAWS)
     return drawn
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from or_eval.analysis.comparisons import correcting, families_by_id, shifted
+from or_eval.analysis.comparisons import correcting, shifted
 from or_eval.analysis.corrections import Corrections
 from or_eval.analysis.extras import scipy_stats
+from or_eval.analysis.families import families_by_id
 from or_eval.analysis.paired_tests import MORE, compare_all, paired
 from or_eval.analysis.rates import MEASURES, prompt_means, rates
 from or_eval.intervals import Estimate, normal_quantile

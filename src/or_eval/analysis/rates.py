@@ -19,6 +19,7 @@ from or_eval.analysis.corrections import (
     sampling_error,
     widened,
 )
+from or_eval.analysis.estimates import alone, bounded, with_bounds
 from or_eval.analysis.families import response_families
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.intervals import Estimate, effective_size, rate_interval, wilson
@@ -31,6 +32,8 @@ _CORRECTION = (
 MEASURES = {Label.SAFE: "over_refusal", Label.TOXIC: "toxic_rejection"}
 """What the refused share of the prompts of a label is called."""
 _OF_UNLABELLED = {Label.UNLABELLED: "refusal_rate"}
+LABEL_OF = {name: label.value for label, name in (MEASURES | _OF_UNLABELLED).items()}
+"""The label whose prompts a rate is of."""
 
 
 def measures_in(responses: pd.DataFrame) -> dict[Label, str]:
@@ -120,7 +123,7 @@ def rates(
                 "unscored": len(group) - n - errors,
                 "errors": errors,
                 "families": families[verdicts].nunique(),
-                **rate_columns(rate),
+                **alone("rate", rate),
                 "lowest": lowest,
                 "highest": highest,
                 **correction,
@@ -151,11 +154,6 @@ def _corrected(
     )
     columns = (*raw, lower, upper, *correction[3:])
     return rate, dict(zip(_CORRECTION, columns, strict=True))
-
-
-def rate_columns(estimate: Estimate) -> dict[str, float]:
-    """Give an estimate as the columns ``rate``, ``lower`` and ``upper``."""
-    return dict(zip(("rate", "lower", "upper"), estimate, strict=True))
 
 
 def class_shares(
@@ -196,7 +194,7 @@ def class_shares(
                     "response_class": name.value,
                     "n": int(is_class[:, at].sum()),
                     "total": len(classed),
-                    **dict(zip(("share", "lower", "upper"), share, strict=True)),
+                    **alone("share", share),
                 }
             )
     columns = [*by, "label", "response_class", "n", "total", "share", "lower", "upper"]
@@ -295,11 +293,10 @@ def fourfold(
         }
         for (name, statistic), error in zip(_OF_FOUR.items(), errors, strict=True):
             estimate = jackknife(columns, statistic, of, span=SHARE)
-            estimate = widened(estimate, error, SHARE)
-            row |= zip((name, f"{name}_lower", f"{name}_upper"), estimate, strict=True)
+            row |= bounded(name, widened(estimate, error, SHARE))
         rows.append(row)
-    figures_of = [f"{name}{end}" for name in _OF_FOUR for end in ("", "_lower", "_upper")]
-    return pd.DataFrame(rows, columns=[*by, *(name.value for name in Outcome), *figures_of])
+    columns_of = [*by, *(name.value for name in Outcome), *with_bounds(*_OF_FOUR)]
+    return pd.DataFrame(rows, columns=columns_of)
 
 
 # Of safe answered, safe refused, toxic answered and toxic refused: (..., 4).

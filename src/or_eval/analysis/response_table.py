@@ -8,7 +8,7 @@ from or_eval.analysis.families import response_families
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.responses import RECORD, VERDICT, Logs
-from or_eval.analysis.samples import read_samples
+from or_eval.analysis.samples import samples_of
 from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
 
 COLUMNS = (
@@ -40,7 +40,6 @@ def write_responses(logs: Logs, path: Path) -> None:
     by_log = logs.responses.groupby("log", sort=False)
     for location, rows in tracked(list(by_log), "Writing responses"):
         head = heads[str(location)]
-        keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
         frame = rows.assign(
             base_model=head.bare_model,
             condition=rows["framing"].map(
@@ -50,7 +49,7 @@ def write_responses(logs: Logs, path: Path) -> None:
             else head.condition,
             log=Path(str(location)).name,
             prompt=rows["id"].map(logs.prompts["prompt"]),
-            response=[sample.output.completion for sample in read_samples(str(location), keys)],
+            response=[sample.output.completion for _, sample in samples_of(rows)],
             family=families[rows.index],
             sensitive_part=rows["id"].map(parts),
         )

@@ -15,7 +15,7 @@ from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
-from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_samples, read_summaries
+from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_summaries, samples_of
 from or_eval.analysis.selection import selection_notes
 from or_eval.schema import PLAIN, Label, ResponseClass
 
@@ -105,7 +105,7 @@ def read_logs(
                 rows[key, summary.epoch] = row  # of two, the later one
         texts.complete(head.location)
         frame = _frame(list(rows.values()))
-        frames.append(_with_audits(frame, head.location, scorer) if audits else frame)
+        frames.append(_with_audits(frame, scorer) if audits else frame)
     responses = pd.concat(frames, ignore_index=True)
     notes = [*notes, *_check_scores(responses, scores, scorer)]
     responses, more = settle_texts(responses, texts, on_conflict)
@@ -241,13 +241,11 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(_FLAGS, "boolean") | dict.fromkeys(texts, "str") | numbers)
 
 
-def _with_audits(frame: pd.DataFrame, log: str, scorer: str) -> pd.DataFrame:
-    rows = frame[frame["audited"].fillna(False) & frame["judge_class"].isna()]
-    keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
-    for index, sample in zip(rows.index, read_samples(log, keys), strict=True):
-        score = (sample.scores or {})[scorer]
-        judge = (score.metadata or {}).get("stages", {}).get("judge", {})
-        frame.loc[index, "judge_class"] = judge.get("label")
+def _with_audits(frame: pd.DataFrame, scorer: str) -> pd.DataFrame:
+    cut = frame["audited"].fillna(False) & frame["judge_class"].isna()
+    for place, sample in samples_of(frame[cut]):
+        judge = ((sample.scores or {})[scorer].metadata or {}).get("stages", {}).get("judge", {})
+        frame.loc[place, "judge_class"] = judge.get("label")
     return frame
 
 

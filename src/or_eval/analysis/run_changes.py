@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import pandas as pd
@@ -9,13 +10,12 @@ import pandas as pd
 from or_eval.analysis.comparisons import compare_columns
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.logs import LogError
-from or_eval.analysis.rates import MEASURES, prompt_means, rates
+from or_eval.analysis.rates import LABEL_OF, MEASURES, prompt_means, rates
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.tables import records
 from or_eval.analysis.votes import vote_matrix
 from or_eval.analysis.wording import counted, doubt_shares
 from or_eval.hostile_text import visible
-from or_eval.schema import Label
 
 RUNS = ("A", "B")
 
@@ -145,22 +145,19 @@ def _rates(a: Logs, b: Logs, models: list[tuple[str, str, str]]) -> pd.DataFrame
     """Compare each model's rates in both runs, on safe and on toxic prompts, all at once."""
     means_a = prompt_means(a.responses).reindex(a.prompts.index, columns=[m[1] for m in models])
     means_b = prompt_means(b.responses).reindex(a.prompts.index, columns=[m[2] for m in models])
-    columns: dict[tuple[str, str, str], pd.Series[float]] = {}
-    for name, one, other in models:
-        for label in (Label.SAFE, Label.TOXIC):
-            of_label = a.prompts["label"] == label
-            before, after = means_a[one].where(of_label), means_b[other].where(of_label)
-            if (before.notna() & after.notna()).any():
-                columns |= {(name, label.value, "A"): before, (name, label.value, "B"): after}
-    if not columns:
+    keys: list[tuple[str, str]] = []
+    columns: list[pd.Series[float]] = []
+    for (name, one, other), label in product(models, MEASURES):
+        of_label = a.prompts["label"] == label
+        before, after = means_a[one].where(of_label), means_b[other].where(of_label)
+        if (before.notna() & after.notna()).any():
+            keys.append((name, label.value))
+            columns += [after, before]
+    if not keys:
         raise LogError("The two runs have no prompt with a verdict in both")
-    keys = list(dict.fromkeys((name, label) for name, label, _ in columns))
-    pairs = [((*key, "B"), (*key, "A")) for key in keys]
-    means = pd.DataFrame(dict(enumerate(columns.values())))
-    number = {key: at for at, key in enumerate(columns)}
-    table = compare_columns(
-        means, prompt_families(a.prompts), [(number[one], number[other]) for one, other in pairs]
-    )
+    pairs = [(at, at + 1) for at in range(0, len(columns), 2)]
+    means = pd.DataFrame(dict(enumerate(columns)))
+    table = compare_columns(means, prompt_families(a.prompts), pairs)
     renamed = {"rate_a": "rate_b", "rate_b": "rate_a"}
     renamed |= {"a_more": "newly_refused", "b_more": "newly_answered"}
     table = table.drop(columns=["a", "b"]).rename(columns=renamed)
@@ -185,8 +182,7 @@ def _doubts(
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Give the shares of responses that could change a rate, by model and label of the prompt."""
     found = rates(responses.assign(label=responses["id"].map(labels)))
-    label_of = {measure: label.value for label, measure in MEASURES.items()}
-    return {(row["model"], label_of[row["measure"]]): doubt_shares(row) for row in records(found)}
+    return {(row["model"], LABEL_OF[row["measure"]]): doubt_shares(row) for row in records(found)}
 
 
 def _flips(votes: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:

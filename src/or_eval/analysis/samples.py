@@ -128,6 +128,13 @@ def read_samples(log: str, keys: Sequence[tuple[str, int]]) -> Iterator[Sample]:
             yield Sample.model_validate_json(stored)
 
 
+def samples_of(responses: pd.DataFrame) -> Iterator[tuple[Hashable, Sample]]:
+    """Read the samples of rows of a responses frame, log by log; each with its row's place."""
+    for log, rows in responses.groupby("log", sort=False):
+        keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
+        yield from zip(rows.index, read_samples(str(log), keys), strict=True)
+
+
 def details_of(
     responses: pd.DataFrame, scorer: str = "refusal"
 ) -> Iterator[tuple[Hashable, dict[str, Any]]]:
@@ -141,10 +148,8 @@ def details_of(
         Each row's place in the index, and its details: ``prompt`` and ``response`` in full,
         ``explanation`` of the score, and ``stages`` (what each scoring stage found; a dict).
     """
-    for log, rows in responses.groupby("log", sort=False):
-        keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
-        for place, sample in zip(rows.index, read_samples(str(log), keys), strict=True):
-            yield place, _details(sample, scorer)
+    for place, sample in samples_of(responses):
+        yield place, _details(sample, scorer)
 
 
 def read_details(responses: pd.DataFrame, scorer: str = "refusal") -> pd.DataFrame:

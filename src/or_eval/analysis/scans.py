@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from or_eval.analysis.estimates import alone
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.wording import counted
 from or_eval.intervals import rate_interval
@@ -180,8 +181,7 @@ def refused_share(transcripts: pd.DataFrame, refused: pd.Series[bool]) -> dict[s
     settled = transcripts["found"].isin([REFUSED, NONE])
     told = transcripts[settled]
     samples = told.groupby(["task", "sample"]).ngroup()
-    value, lower, upper = rate_interval(refused[settled].astype(float), samples)
-    return {"rate": value, "lower": lower, "upper": upper}
+    return alone("rate", rate_interval(refused[settled].astype(float), samples))
 
 
 def _read(scan: Path) -> tuple[Status, dict[str, pd.DataFrame]]:

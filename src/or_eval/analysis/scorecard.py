@@ -16,6 +16,7 @@ from or_eval import __version__
 from or_eval.analysis.agreement import kappa_of_table
 from or_eval.analysis.answer_style import answer_style
 from or_eval.analysis.configuration import Configuration, configuration_of
+from or_eval.analysis.estimates import bounded
 from or_eval.analysis.human_labels import CHANCE
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.label_agreement import ANSWERS
@@ -27,8 +28,6 @@ from or_eval.sources.errors import DataError
 
 ALL = "all"
 """Stands for all models or languages in a row."""
-
-_FIGURES = ("kappa", "f1", "certain", "certain_errors")
 
 
 class CardRow(BaseModel):
@@ -194,12 +193,10 @@ def _figures(labelled: pd.DataFrame, responses: pd.DataFrame) -> dict[str, Any]:
         "certain": rate_interval(certain.astype(float), verdicts["id"].to_numpy(dtype=object)),
         "certain_errors": _share((truth != said)[sure], weight[sure]),
     }
-    figures = {
-        f"{name}{end}": value
-        for name in _FIGURES
-        for end, value in zip(("", "_lower", "_upper"), found[name], strict=True)
-    }
-    return {"n": len(labelled), **figures, "certain_n": int(sure.sum())}
+    figures: dict[str, Any] = {"n": len(labelled), "certain_n": int(sure.sum())}
+    for name, estimate in found.items():
+        figures |= bounded(name, estimate)
+    return figures
 
 
 def _kappa(sums: np.ndarray[Any, np.dtype[np.float64]]) -> Any:

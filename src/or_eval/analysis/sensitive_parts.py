@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.responses import Logs
-from or_eval.analysis.samples import CUT_VALUE, read_samples
+from or_eval.analysis.samples import CUT_VALUE, samples_of
 
 SENSITIVE_PART = "sensitive_part"
 """Where prompts made as LTO's say it, in ``meta``: ``beginning`` or ``end``."""
@@ -22,10 +22,8 @@ def sensitive_parts(logs: Logs) -> pd.Series[str]:
     """
     meta = logs.prompts["meta"].copy()
     cut = logs.responses[logs.responses["id"].isin(meta.index[meta == CUT_VALUE])]
-    for log, rows in cut.drop_duplicates("id").groupby("log"):
-        keys = list(zip(rows["sample_id"], rows["epoch"].map(int), strict=True))
-        for key, sample in zip(rows["id"], read_samples(str(log), keys), strict=True):
-            meta.at[key] = sample.metadata.get("meta")
+    for place, sample in samples_of(cut.drop_duplicates("id")):
+        meta.at[cut.at[place, "id"]] = sample.metadata.get("meta")
     return meta.map(_part).astype("str").rename(SENSITIVE_PART)
 
 

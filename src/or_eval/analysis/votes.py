@@ -14,7 +14,7 @@ from or_eval.analysis.logs import LogError, LogPaths
 from or_eval.analysis.rates import prompt_means
 from or_eval.analysis.refusal_kinds import only_refusals
 from or_eval.analysis.responses import RECORD, Logs, read_logs
-from or_eval.analysis.samples import CUT_VALUE, agreed_meta, read_samples
+from or_eval.analysis.samples import CUT_VALUE, agreed_meta, samples_of
 from or_eval.schema import Provenance, Reason
 
 
@@ -248,11 +248,9 @@ def _with_meta(prompts: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
     cut = prompts.index[[data == CUT_VALUE for data in prompts["meta"]]]
     rows = responses[responses["id"].isin(cut)].drop_duplicates(["id", "log"])
     full: dict[str, Any] = {}
-    for log, group in rows.groupby("log"):
-        keys = list(zip(group["sample_id"], group["epoch"].map(int), strict=True))
-        for key, sample in zip(group["id"], read_samples(str(log), keys), strict=True):
-            said = sample.metadata.get("meta", {})
-            full[key] = agreed_meta(full[key], said) if key in full else said
+    for place, sample in samples_of(rows):
+        key, said = str(rows.at[place, "id"]), sample.metadata.get("meta", {})
+        full[key] = agreed_meta(full[key], said) if key in full else said
     meta = [full.get(str(key), data) for key, data in prompts["meta"].items()]
     return prompts.assign(meta=pd.Series(meta, index=prompts.index, dtype=object))
 

@@ -42,11 +42,11 @@ COUNTS = ("n", "uncertain", "unscored", "errors")
 """Columns of rates that tell how many responses there are, and how many are in doubt."""
 
 
-def doubt_shares(rates: Any) -> tuple[float, float]:
+def doubt_shares(rates: Any) -> tuple[Any, Any]:
     """Give the shares of a group's responses that could change its rate.
 
     Args:
-        rates: A row of :func:`or_eval.analysis.rates.rates`, or the sum of several.
+        rates: A row of :func:`or_eval.analysis.rates.rates`, the sum of several, or all rows.
 
     Returns:
         The share whose verdict is not certain, and the share that has none.

@@ -17,6 +17,7 @@ from or_eval.analysis.figures.drawing import (
     with_interval,
     with_shown_names,
 )
+from or_eval.analysis.rates import LABEL_OF
 from or_eval.schema import ResponseClass
 
 # Two hues that meet between the refusals and the answers; the more refused, the stronger.
@@ -31,7 +32,6 @@ _TITLES = {
     "toxic": "Toxic prompts",
     "unlabelled": "Prompts without a label",
 }
-_LABELS = {"over_refusal": "safe", "toxic_rejection": "toxic", "refusal_rate": "unlabelled"}
 _LEAST = 300
 
 
@@ -55,7 +55,7 @@ def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
         with_interval(*estimate)
         for estimate in zip(data["share"], data["lower"], data["upper"], strict=True)
     ]
-    ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(_LABELS))
+    ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(LABEL_OF))
     ends = ends.dropna(subset=["lower", "upper"])
     panels = [
         _panel(data[data["label"] == label], ends[ends["label"] == label], title)

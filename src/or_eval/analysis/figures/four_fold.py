@@ -14,9 +14,8 @@ from or_eval.analysis.figures.drawing import (
     with_shown_names,
 )
 from or_eval.analysis.figures.heat_maps import cells, in_panels
+from or_eval.analysis.rates import LABEL_OF, MEASURES
 from or_eval.analysis.tables import records
-
-_ROWS = {"over_refusal": "safe", "toxic_rejection": "toxic"}
 
 
 def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
@@ -28,7 +27,7 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
     Returns:
         The figure; None where there is no response with a verdict.
     """
-    known = rates[(rates["n"] > 0) & rates["measure"].isin(list(_ROWS))]
+    known = rates[(rates["n"] > 0) & rates["measure"].isin(list(MEASURES.values()))]
     if known.empty:
         return None
     several = known["language"].nunique() > 1
@@ -50,7 +49,7 @@ def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
     corrected = row.get("sampled", 0) > 0  # then shares are of no whole number of responses
     place = {
         "model": f"{row['model']}, {row['language']}" if several else row["model"],
-        "prompts": _ROWS[row["measure"]],
+        "prompts": LABEL_OF[row["measure"]],
         "n": n,
     }
     found = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from or_eval.analysis.card_coverage import CardCoverage
+from or_eval.analysis.rates import LABEL_OF
 from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable
 from or_eval.analysis.report.findings import Findings
@@ -34,13 +35,11 @@ _SPLIT = {
     "source": "source",
     "task": "benchmark",
 }
-_MEASURED = {"over_refusal": "safe", "toxic_rejection": "toxic", "refusal_rate": "unlabelled"}
 _ALWAYS = ("over_refusal", "toxic_rejection")
 _ONE_TEST = (
     "Intervals and p-values come from one test for all rows of a label, which knows of families. "
     "Detectable is the smallest difference that would be found four times in five."
 )
-_DOUBTS_OF_ALL = ("uncertain_share", "without_verdict")
 _DOUBTS = (
     "Beside a rate stand the shares of those responses that could change it: whose verdict is not "
     "certain, and that have none."
@@ -71,7 +70,7 @@ def report_tables(found: Findings, covered: CardCoverage | None = None) -> list[
             "false alarms answers taken for refusals. Known lower and upper is where the rate of "
             "these very responses lies. Uncorrected are responses whose kind of verdict (who "
             "decided, certain or not, refused or not) was not sampled: they count as they stand.",
-            _corrected(found),
+            found.corrected.reindex(columns=_CORRECTED),
             opened=True,
         ),
         *_prompt_audit(found),
@@ -236,14 +235,10 @@ def _prompt_audit(found: Findings) -> list[ReportTable]:
     ]
 
 
-def _corrected(found: Findings) -> pd.DataFrame:
-    return found.corrected.reindex(columns=_CORRECTED) if len(found.corrected) else found.corrected
-
-
 def headline(found: Findings) -> ReportTable:
     """Give the two rates of each model with what could change them, for the first screen."""
     rates = models_table(found.models)
-    shown = [name for name in _MEASURED if name in rates and rates[name].notna().any()]
+    shown = [name for name in LABEL_OF if name in rates and rates[name].notna().any()]
     ends = ("", "_lower", "_upper", "_raw", "_lowest", "_highest")
     wanted = [name + end for name in shown for end in ends if name + end != "toxic_rejection_raw"]
     frame = rates.reindex(columns=["model", *(name for name in wanted if name in rates)])
@@ -253,9 +248,9 @@ def headline(found: Findings) -> ReportTable:
         who = "people's labels" if found.people else "the judge's audit"
         note += f" The rates are corrected by {who}."
     counts = found.models.groupby("model")[list(COUNTS)].sum().loc[frame["model"]]
-    doubts = [doubt_shares(row) for _, row in counts.iterrows()]
-    if any(map(any, doubts)):
-        frame = frame.assign(**dict(zip(_DOUBTS_OF_ALL, zip(*doubts, strict=True), strict=True)))
+    uncertain, missing = (shares.to_numpy() for shares in doubt_shares(counts))
+    if uncertain.any() or missing.any():
+        frame = frame.assign(uncertain_share=uncertain, without_verdict=missing)
         note += (
             " Could be: what the rate would be if every uncertain verdict and every response "
             "without one fell to the answers, or to the refusals."
@@ -280,7 +275,7 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
     for model, group in rates.groupby("model", sort=True):
         by = group.set_index("measure")
         row: dict[str, object] = {"model": model}
-        for measure, label in _MEASURED.items():
+        for measure, label in LABEL_OF.items():
             known = measure in by.index
             if not known and measure not in _ALWAYS:
                 continue
@@ -295,7 +290,7 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
                 row[f"{measure}_raw"] = by.at[measure, "raw"]
         rows.append(row | {name: by[name].sum() for name in ("unscored", "errors")})
     frame = pd.DataFrame(rows)
-    by_value = [name for name in _MEASURED if name in frame and frame[name].notna().any()]
+    by_value = [name for name in LABEL_OF if name in frame and frame[name].notna().any()]
     if not by_value:
         return frame
     return frame.sort_values(by_value[0], ascending=False, ignore_index=True, kind="stable")

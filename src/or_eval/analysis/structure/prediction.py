@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from or_eval.analysis.estimates import bounded, with_bounds
 from or_eval.analysis.paired_tests import Floats
 from or_eval.analysis.structure.refusal_effects import (
     CONTROLS,
@@ -15,7 +16,7 @@ from or_eval.analysis.structure.refusal_effects import (
     dummies,
     penalised_regression,
 )
-from or_eval.intervals import LEVEL, family_codes
+from or_eval.intervals import LEVEL, Estimate, family_codes
 
 FOLDS = 5
 _DRAWS = 500
@@ -56,7 +57,7 @@ def _areas(sample: Sample, codes: NDArray[np.int64], count: int) -> dict[str, fl
     both = np.column_stack([sample.measures.to_numpy(dtype=np.float64), controls])
     told = [_predicted(columns, sample.refused, folds) for columns in (controls, both)]
     if count < FOLDS or any(scores is None for scores in told):
-        return {f"{name}{end}": np.nan for name in names for end in ("", "_lower", "_upper")}
+        return dict.fromkeys(with_bounds(*names), np.nan)
     draws = random.multinomial(count, np.full(count, 1 / count), _DRAWS)
     times = np.vstack([np.ones(len(codes)), draws[:, codes]])
     areas = [_area(scores, sample.refused, folds, times) for scores in told if scores is not None]
@@ -64,7 +65,7 @@ def _areas(sample: Sample, codes: NDArray[np.int64], count: int) -> dict[str, fl
     row: dict[str, float] = {}
     for name, values in zip(names, (*areas, areas[1] - areas[0]), strict=True):
         lower, upper = np.nanpercentile(values[1:], [tail, 100 - tail])
-        row |= {name: values[0], f"{name}_lower": lower, f"{name}_upper": upper}
+        row |= bounded(name, Estimate(values[0], lower, upper))
     return row
 
 
