@@ -12,9 +12,9 @@ from or_eval.analysis.figures.differences import RUNS as CHANGES
 from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
 from or_eval.analysis.report.browser import browse, concerns, picks
-from or_eval.analysis.report.contents import Report, ReportTable
+from or_eval.analysis.report.contents import Report, ReportTable, worded
 from or_eval.analysis.report.sentences import WHICH
-from or_eval.analysis.report.tested import RUNS_NOTE, facts, run_table, title_of
+from or_eval.analysis.report.tested import facts, run_table, title_of
 from or_eval.analysis.report.viewer_links import log_folder
 from or_eval.analysis.run_changes import RUNS, Changes
 from or_eval.analysis.tables import records
@@ -51,7 +51,8 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         scorer: Name of the score that it was found from.
     """
     folder = log_folder([head.location for logs in found.runs for head in logs.heads])
-    runs, settings = _runs(found, scorer, folder), _settings(found)
+    runs = _runs(found, scorer, folder)
+    settings = differing_settings(*(logs.heads for logs in found.runs))
     responses, flags = _responses(found)
     nobody = pd.Series(nan, responses.index)
     browser = browse(responses, flags, found.runs[0].prompts, folder, scorer, nobody, "")
@@ -59,14 +60,14 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         kind="comparison",
         title=f"What changed for {title_of(runs)}",
         tested=facts(runs, found.runs[0].prompts),
-        settings=settings,
+        settings=worded("settings", settings),
         words=_WORDS,
         headline=_headline(found.rates),
         answers={"What changed, and is it settled?": _sentences(found), WHICH: []},
         picks=picks(responses[responses["run"] == RUNS[0]], flags, browser)
         if len(found.flips)
         else [],
-        runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
+        runs=worded("runs", runs),
         tables=_tables(found),
         figures=[figure] if (figure := differences(found.rates, CHANGES)) else [],
         browser=browser,
@@ -74,7 +75,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         log_dir=folder,
         findings={
             "prompts_compared": found.prompts,
-            "settings": records(settings.frame),
+            "settings": records(settings),
             "changes": records(found.rates),
             "flips": records(found.flips[["id", "model", "label", "change"]]),
         },
@@ -89,12 +90,6 @@ def _runs(found: Changes, scorer: str, folder: str) -> pd.DataFrame:
     frame = pd.concat(tables, ignore_index=True)
     frame.insert(0, "run", frame.pop("run"))
     return frame
-
-
-def _settings(found: Changes) -> ReportTable:
-    table = differing_settings(*(logs.heads for logs in found.runs))
-    note = "All that the logs tell of models, data, scoring and versions; dates aside."
-    return ReportTable("settings", "What differs between the runs", note, table)
 
 
 def _responses(found: Changes) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -129,27 +124,8 @@ def _headline(rates: pd.DataFrame) -> ReportTable:
 
 
 def _tables(found: Changes) -> list[ReportTable]:
-    tables = [
-        ReportTable(
-            "changes",
-            "Changes by model",
-            "On the n prompts that have a verdict in both runs. The difference is B less A in "
-            "percentage points. Intervals and p-values come from one test, which flips the signs "
-            "of whole families of prompts and allows for the number of rows. Beside each rate "
-            "stand the shares of all of the run's responses to these prompts that could change it: "
-            "whose verdict is not certain, and that have none. Newly refused are "
-            "prompts refused more often in B. Detectable is the smallest difference that would "
-            "be found four times in five.",
-            found.rates,
-            opened=True,
-        ),
-        ReportTable(
-            "flips",
-            "Prompts whose vote changed",
-            "The first prompts of the table are shown with their responses below.",
-            found.flips[["model", "change", "label", "category", "language", "prompt", "id"]],
-        ),
-    ]
+    flips = found.flips[["model", "change", "label", "category", "language", "prompt", "id"]]
+    tables = [worded("changes", found.rates), worded("flips", flips)]
     return [table for table in tables if not table.frame.empty]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -25,6 +28,26 @@ class ReportTable(NamedTuple):
     note: str
     frame: pd.DataFrame
     opened: bool = False
+
+
+def worded(name: str, frame: pd.DataFrame, kind: str | None = None, **said: str) -> ReportTable:
+    """Make a table with the words that ``tables.toml`` has for it.
+
+    Args:
+        name: Its short name.
+        frame: The table.
+        kind: Under which name its words stand; its own by default.
+        said: What is filled in.
+    """
+    words, shared = _words()[kind or name], _words()["shared"]
+    title, note = (str(words[part]).format(**shared, **said) for part in ("title", "note"))
+    return ReportTable(name, title, note, frame, bool(words.get("opened")))
+
+
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    text = (files("or_eval") / "analysis" / "report" / "tables.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 class Browser(NamedTuple):

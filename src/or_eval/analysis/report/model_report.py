@@ -11,11 +11,11 @@ from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.heat_maps import rate_heat_map, vote_agreement_heat_map
 from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.report.browser import browse, concerns, picks
-from or_eval.analysis.report.contents import Report, ReportTable
+from or_eval.analysis.report.contents import Report, ReportTable, worded
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import headline, report_tables
 from or_eval.analysis.report.sentences import answers
-from or_eval.analysis.report.tested import RUNS_NOTE, facts, run_table, title_of
+from or_eval.analysis.report.tested import facts, run_table, title_of
 from or_eval.analysis.report.viewer_links import log_folder
 from or_eval.analysis.scorecard import Scorecard
 from or_eval.analysis.tables import plain, records
@@ -54,7 +54,7 @@ def model_report(found: Findings, scorer: str, card: Scorecard | None = None) ->
         headline=headline(found),
         answers=answers(found, covered),
         picks=picks(found.logs.responses, flags, browser),
-        runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
+        runs=worded("runs", runs),
         tables=tables,
         figures=_figures(found),
         browser=browser,

@@ -6,8 +6,8 @@ import re
 
 import pandas as pd
 
-from or_eval.analysis.report.contents import Browser, Report, ReportTable
-from or_eval.analysis.report.tested import RUNS_NOTE, facts, title_of
+from or_eval.analysis.report.contents import Browser, Report, ReportTable, worded
+from or_eval.analysis.report.tested import facts, title_of
 from or_eval.analysis.responses import Logs
 
 
@@ -34,7 +34,7 @@ def overview(parts: dict[str, Report], logs: Logs) -> Report:
         ),
         answers=answers,
         picks=[],
-        runs=ReportTable("runs", "What was run", RUNS_NOTE, runs),
+        runs=worded("runs", runs),
         tables=[_table_of(first, "models")._replace(frame=_beside(rates))],
         figures=[],
         browser=Browser("", [], {}, "", []),

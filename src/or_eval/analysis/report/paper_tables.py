@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from or_eval.analysis.paired_tests import MORE
-from or_eval.analysis.report.contents import ReportTable
+from or_eval.analysis.report.contents import ReportTable, worded
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.shown_tables import SHOWN_MEASURES
 
@@ -14,31 +14,16 @@ _COMPARED = {"safe": "over-refusal", "toxic": "toxic rejection", "unlabelled": "
 
 def paper_tables(found: Findings) -> list[ReportTable]:
     """Put rates by a column, and differences between models, as papers print them."""
-    note = "Percentages with their 95 % intervals; — where there are no responses."
-    stars = (
-        "How many percentage points more the model of the row refuses than that of the column, "
-        "with a 95 % interval; with a star where that is more than chance."
-    )
     tables = [
-        ReportTable(
-            f"models-by-{name}",
-            f"Rates of models, {name} by {name}",
-            note,
-            wide_rates(rates, name),
-        )
+        worded(f"models-by-{name}", wide_rates(rates, name), "models-by", column=name)
         for name, rates in found.rates_by.items()
     ]
     if found.differences.empty:
         return tables
-    return tables + [
-        ReportTable(
-            f"difference-matrix-{label}",
-            f"Differences between models in {_COMPARED[str(label)]}",
-            stars,
-            difference_matrix(rows),
-        )
-        for label, rows in found.differences.groupby("label")
-    ]
+    for label, rows in found.differences.groupby("label"):
+        name, rate = f"difference-matrix-{label}", _COMPARED[str(label)]
+        tables.append(worded(name, difference_matrix(rows), "difference-matrix", rate=rate))
+    return tables
 
 
 def wide_rates(rates: pd.DataFrame, column: str) -> pd.DataFrame:

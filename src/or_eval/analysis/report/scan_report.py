@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
-from or_eval.analysis.report.contents import Browser, Report, ReportTable
+from or_eval.analysis.report.contents import Browser, Report, worded
 from or_eval.analysis.report.viewer_links import below, log_folder
 from or_eval.analysis.scans import SCANNER, Scans, refused_share, transcript_rates
 from or_eval.analysis.tables import records
@@ -13,15 +15,6 @@ from or_eval.hostile_text import shortened
 
 _LONGEST_EVIDENCE = 500
 _MOST_LISTED = 3
-_SHARE = (
-    "A rate is the share of the transcripts that have a verdict; its 95 % interval is Wilson's, "
-    "and where samples ran several times it counts those of a sample as a family. "
-)
-_RATES = (
-    f"{_SHARE}Unscored transcripts (a message that nobody could settle, and no refusal) and errors "
-    "enter no rate: could be is the rate if none of them held a refusal, or all. Uncertain are "
-    "transcripts with refusals none of which is certain."
-)
 _WORDS = {
     "refused tool use": "tools were offered, and it refused instead.",
     "refused after acting": "it had called tools for this request before.",
@@ -47,67 +40,39 @@ def scan_report(found: Scans) -> Report:
     rates = transcript_rates(found.transcripts)
     classes, kinds = (_by(found, name) for name in ("class", "kind"))
     decided = _decided(found.refusals)
+    by = [name for name in ("task", "agent") if found.transcripts[name].nunique() > 1]
     tables = [
-        ReportTable("models", "Transcripts by model", _RATES, rates, opened=True),
+        worded("models", rates, "scan-models", thing="model")._replace(opened=True),
         *(
-            ReportTable(
+            worded(
                 f"{name}s",
-                f"Transcripts by {name}",
-                _RATES,
                 transcript_rates(found.transcripts, ("model", name)),
+                "scan-models",
+                thing=name,
             )
-            for name in ("task", "agent")
-            if found.transcripts[name].nunique() > 1
+            for name in by
         ),
-        ReportTable(
-            "kinds",
-            "Refusals by kind",
-            f"What the model did besides refusing. {_SHARE}A transcript may hold several kinds.",
-            kinds,
-            opened=True,
-        ),
-        ReportTable(
-            "classes",
-            "Refusals by class",
-            f"{_SHARE}A transcript may hold several classes.",
-            classes,
-            opened=True,
-        ),
-        ReportTable("decided", "Refusals by who decided", "Counts of refusals.", decided),
-        ReportTable(
-            "refusals",
-            "The refusals",
-            "Message is its number in the transcript, as Scout cites it; place says whether it "
-            "stands in the text or in an argument of a tool.",
-            refusals,
-            opened=True,
-        ),
-        ReportTable(
-            "unscored",
-            "Messages without a verdict",
-            "Messages that nobody could settle, and transcripts on which the scanner failed.",
-            unsettled,
-        ),
+        worded("kinds", kinds, "scan-kinds"),
+        worded("classes", classes, "scan-classes"),
+        worded("decided", decided, "scan-decided"),
+        worded("refusals", refusals, "scan-refusals"),
+        worded("unscored", unsettled, "scan-unscored"),
     ]
+    first = ["model", "transcripts", "rate", "lower", "upper", "unscored", "errors"]
     return Report(
         kind="scan",
         title=f"Refusals in transcripts of {named(list(rates['model']))}",
         tested=_tested(found),
         settings=None,
         words=_WORDS,
-        headline=ReportTable(
-            "headline",
-            "Transcripts with a refusal",
-            _SHARE,
-            rates[["model", "transcripts", "rate", "lower", "upper", "unscored", "errors"]],
-        ),
+        headline=worded("headline", rates[first], "scan-headline"),
         answers={
             "How many transcripts hold a refusal?": [_rate_of(row) for row in records(rates)],
             "What did the models do besides?": [_kind_of(row) for row in records(kinds)],
             "Who decided, and how surely?": [_stage_of(row) for row in records(decided)],
         },
         picks=[],
-        runs=ReportTable("runs", "What was run", "A row per scan.", found.runs),
+        runs=worded("runs", found.runs, "scan-runs"),
         tables=[table for table in tables if not table.frame.empty],
         figures=[],
         browser=Browser("", [], {}, "", []),
@@ -174,27 +139,23 @@ def _listed(column: pd.Series[str], thing: str) -> str:
     return joined(names) if len(names) <= _MOST_LISTED else counted(len(names), thing)
 
 
-def _rate_of(row: dict[str, object]) -> str:
-    total, refused = (int(str(row[name])) for name in ("transcripts", "refused"))
-    told = f"{row['model']}: {refused:,} of {counted(total, 'transcript')} hold a refusal"
-    open_ = {name: int(str(row[name])) for name in ("unscored", "errors")}
-    rate, lower, upper = (row[name] for name in ("rate", "lower", "upper"))
-    if isinstance(rate, float) and isinstance(lower, float) and isinstance(upper, float):
-        told += f", {share(rate, lower, upper)} of those with a verdict"
-    if any(open_.values()):
-        told += f"; {open_['unscored']:,} unscored and {open_['errors']:,} failed enter no rate"
+def _rate_of(row: dict[str, Any]) -> str:
+    total = counted(row["transcripts"], "transcript")
+    told = f"{row['model']}: {row['refused']:,} of {total} hold a refusal"
+    if row["lower"] is not None:
+        told += f", {share(row['rate'], row['lower'], row['upper'])} of those with a verdict"
+    if row["unscored"] or row["errors"]:
+        told += f"; {row['unscored']:,} unscored and {row['errors']:,} failed enter no rate"
     return f"{told}."
 
 
-def _kind_of(row: dict[str, object]) -> str:
-    kind = str(row["kind"]).replace("_", " ")
-    refusals, transcripts = (
-        counted(int(str(row[f"{thing}s"])), thing) for thing in ("refusal", "transcript")
-    )
-    return f"{row['model']}: {kind}, {refusals} in {transcripts}."
+def _kind_of(row: dict[str, Any]) -> str:
+    kind = row["kind"].replace("_", " ")
+    refusals = counted(row["refusals"], "refusal")
+    return f"{row['model']}: {kind}, {refusals} in {counted(row['transcripts'], 'transcript')}."
 
 
-def _stage_of(row: dict[str, object]) -> str:
-    refusals = counted(int(str(row["refusals"])), "refusal")
+def _stage_of(row: dict[str, Any]) -> str:
+    refusals = counted(row["refusals"], "refusal")
     certain = f"{row['certain_refusals']} of them certain"
     return f"{row['model']}: {refusals} decided by the {row['decided_by']}, {certain}."

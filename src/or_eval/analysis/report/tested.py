@@ -16,7 +16,6 @@ from or_eval.analysis.wording import joined, named
 _STORED = "not known (stored responses)"
 _DEFAULT = "the model's own"
 _NOT_TOLD = "not told"
-RUNS_NOTE = "A row per log. Arguments of models are left out, since they may hold keys."
 _FACTS = {
     "data": "Data",
     "system_prompt": "System prompt",
