@@ -129,6 +129,19 @@ def test_refusals_are_counted_by_class_kind_and_who_decided(scan: Path, tmp_path
         assert len(list(csv.DictReader(file))) == 6
 
 
+def test_a_long_list_ends_on_the_page_and_not_in_its_file(
+    scan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("or_eval.analysis.report.page.MOST_ROWS", 4)
+    run(scan, "--out", tmp_path / "r")
+    html = (tmp_path / "r" / "index.html").read_text("utf-8")
+    assert html.count("The first 4 of ") == 1
+    assert 'The first 4 of 6 rows; all are in <a href="tables/refusals.csv">' in html
+    rows = html.split('id="table-refusals"')[1].split("</table>")[0].count("<tr")
+    assert rows == 1 + 4
+    assert (tmp_path / "r" / "tables" / "refusals.md").read_text("utf-8").count("2-1") == 2
+
+
 def test_hostile_evidence_stays_text(scan: Path, tmp_path: Path) -> None:
     run(scan, "--out", tmp_path / "r")
     html = (tmp_path / "r" / "index.html").read_text("utf-8")

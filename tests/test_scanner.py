@@ -159,6 +159,8 @@ def test_each_planted_refusal_is_found_at_its_message_and_nothing_else(
     for task_id, rows in refused.groupby("transcript_task_id"):
         found[int(task_id)] = list(zip(rows["metadata.message"], rows["label"], strict=True))
     assert found == {i: p.refusals for i, p in enumerate(SCRIPTS.values()) if p.refusals}
+    [in_argument] = refused[refused["metadata.place"] != "text"]["explanation"]
+    assert in_argument.startswith("[M3] In write_note(text): direct_refusal")
     assert refused["metadata.provenance"].value_counts().to_dict() == {
         "model_text": 4,
         "provider_filter": 1,

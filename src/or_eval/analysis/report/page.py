@@ -15,6 +15,9 @@ from or_eval.analysis.figures.html_page import render_page
 from or_eval.analysis.report.contents import Report
 from or_eval.analysis.report.shown_tables import shown_table
 
+MOST_ROWS = 500
+"""So many rows of a table stand on the page; all are in its files."""
+
 
 def page(report: Report, made: dict[str, Any], above: str = "") -> str:
     """Render a report; all its data pass :func:`or_eval.analysis.figures.html_page.render_page`.
@@ -45,7 +48,8 @@ def page(report: Report, made: dict[str, Any], above: str = "") -> str:
         headline=shown_table(report.headline.frame),
         same=same,
         differing=shown_table(differing),
-        shown=lambda table: shown_table(table.frame),
+        shown=lambda table: shown_table(table.frame.head(MOST_ROWS)),
+        most_rows=MOST_ROWS,
         quoted=lambda text: quoted(text, safe=""),
         viewer=f"inspect view --log-dir {quote(_from_here(report.log_dir))}",
         style=Markup(_file("report.css")),
