@@ -201,7 +201,7 @@ def test_queue_is_read_as_labels(chromium: Browser, hostile_report: Path, tmp_pa
             waiting.value.save_as(file)
             table = read_table(file)
             assert table.columns == ("id", "model", "epoch", "prompt", "response", "human_label")
-            assert len(table.rows) == kinds
+            assert len(list(table.rows)) == kinds
             if form == "csv":
                 assert not any(str(v).startswith("=") for r in table.rows for v in r.cells.values())
                 continue

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from or_eval.schema import Label, prompt_id
@@ -111,6 +111,7 @@ LABELLED = st.dictionaries(TEXTS, st.sampled_from(["safe", "toxic"]), min_size=1
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".csv.gz"])
+@settings(deadline=None)
 @given(labels=LABELLED)
 def test_any_text_comes_back_from_any_format(tmp_path_factory, suffix, labels):
     rows = [{"prompt": f" {t}\n", "label": label, "language": "en"} for t, label in labels.items()]
