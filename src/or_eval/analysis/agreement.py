@@ -36,15 +36,13 @@ def cohens_kappa(
     Returns:
         The kappa; NaN where both raters know one class only, so that chance explains all.
     """
-    first, second = np.asarray(one), np.asarray(other)
-    both = (first != MISSING) & (second != MISSING)
-    cells = first[both] * classes + second[both]
-    columns = np.eye(classes * classes)[cells]
+    first, second, of = _rated_by_both(one, other, families)
+    columns = np.eye(classes * classes)[first * classes + second]
 
     def statistic(sums: Floats) -> Floats:
         return kappa_of_table(sums.reshape(*sums.shape[:-1], classes, classes))
 
-    return jackknife(columns, statistic, _of(families, both))
+    return jackknife(columns, statistic, of)
 
 
 def kappa_of_table(table: Floats) -> Floats:
@@ -73,12 +71,9 @@ def gwets_ac1(
         classes: Number of classes.
         families: Family of each item, for the interval.
     """
-    first, second = np.asarray(one), np.asarray(other)
-    both = (first != MISSING) & (second != MISSING)
+    first, second, of = _rated_by_both(one, other, families)
     chosen = np.eye(classes)
-    columns = np.column_stack(
-        [first[both] == second[both], (chosen[first[both]] + chosen[second[both]]) / 2]
-    )
+    columns = np.column_stack([first == second, (chosen[first] + chosen[second]) / 2])
 
     def statistic(sums: Floats) -> Floats:
         total = sums[..., 1:].sum(axis=-1)
@@ -87,7 +82,7 @@ def gwets_ac1(
         ac1: Floats = (sums[..., 0] / total - expected) / (1 - expected)
         return ac1
 
-    return jackknife(columns, statistic, _of(families, both))
+    return jackknife(columns, statistic, of)
 
 
 def fleiss_kappa(ratings: ArrayLike, classes: int, families: ArrayLike | None = None) -> Estimate:
@@ -162,6 +157,14 @@ def f1_score(truth: ArrayLike, said: ArrayLike, families: ArrayLike | None = Non
         return f1
 
     return jackknife(columns, statistic, families, span=SHARE)
+
+
+def _rated_by_both(
+    one: ArrayLike, other: ArrayLike, families: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    first, second = np.asarray(one), np.asarray(other)
+    both = (first != MISSING) & (second != MISSING)
+    return first[both], second[both], _of(families, both)
 
 
 def _counts(ratings: NDArray[Any], classes: int) -> Floats:

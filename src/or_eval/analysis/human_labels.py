@@ -209,15 +209,10 @@ def _texts(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
     columns = {}
     for key in _ROLES:
-        found = [named[key]] if key in named else []
-        if not found:
-            found = (
-                [c for c in table.columns if c == key]
-                if key == "epoch"
-                else columns_for(key, table.columns)
-            )
-        if found and found[0] in table.columns:
-            columns[key] = found[0]
+        known = [key] if key == "epoch" else columns_for(key, table.columns)
+        column = named.get(key, next(iter(known), None))
+        if column in table.columns:
+            columns[key] = column
     if "id" in columns:  # the prompt's, or its publisher's
         columns[SOURCE_ID] = columns["id"]
     return columns

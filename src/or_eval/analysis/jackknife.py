@@ -47,7 +47,11 @@ def jackknife(
     figures = np.asarray(columns, dtype=np.float64)
     if len(figures) == 0:
         return NO_ESTIMATE
-    sums = family_sums(figures, families)
+    sums = figures
+    if families is not None:
+        codes, size = family_codes(families)
+        sums = np.zeros((size, *figures.shape[1:]))
+        np.add.at(sums, codes, figures)
     total, count = sums.sum(axis=0), len(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(statistic(total))
@@ -69,17 +73,6 @@ def jackknife(
     freedom = max(1.0, min(float(count), 1.5 * carriers) - 1)
     half = t_quantile(round(freedom, 2)) * sqrt(squares / (count - 1) / count)
     return Estimate(value, _back(centre - half, span), _back(centre + half, span))
-
-
-def family_sums(values: NDArray[Any], families: ArrayLike | None) -> NDArray[np.float64]:
-    """Add up rows within each family, (families, columns); each row its own where there is none."""
-    observed = np.asarray(values, dtype=np.float64)
-    if families is None:
-        return observed
-    codes, size = family_codes(families)
-    sums = np.zeros((size, *observed.shape[1:]))
-    np.add.at(sums, codes, observed)
-    return sums
 
 
 def _spread(values: NDArray[np.float64], span: tuple[float, float] | None) -> NDArray[np.float64]:

@@ -11,10 +11,10 @@ from or_eval.analysis.figures.drawing import (
     Figure,
     altair,
     corrected_note,
+    drawn,
     finished,
     name_room,
     tooltips,
-    with_interval,
     with_shown_names,
 )
 from or_eval.analysis.rates import LABEL_OF
@@ -49,12 +49,8 @@ def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     if known.empty:
         return None
     order = {label.value: place for place, label in enumerate(_COLOURS)}
-    data = with_shown_names(known, "model")
+    data = drawn(known.rename(columns={"share": "rate"}), "model")
     data["order"] = data["response_class"].map(order)
-    data["interval"] = [
-        with_interval(*estimate)
-        for estimate in zip(data["share"], data["lower"], data["upper"], strict=True)
-    ]
     ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(LABEL_OF))
     ends = ends.dropna(subset=["lower", "upper"])
     panels = [
@@ -90,7 +86,7 @@ def _panel(data: pd.DataFrame, ends: pd.DataFrame, title: str) -> Any:
     layers = [
         bars.encode(
             x=alt.X(
-                "share:Q",
+                "rate:Q",
                 stack="zero",
                 axis=alt.Axis(format="%", title="Share of responses", tickCount=5),
                 scale=alt.Scale(domain=[0, 1]),

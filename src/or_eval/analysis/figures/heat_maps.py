@@ -29,14 +29,13 @@ _WHITE_FROM = 0.7
 """From here along the colours, white is the better ink to read on them; before it, black."""
 
 
-def rate_heat_map(rates: pd.DataFrame, row: str, column: str = "language") -> Figure | None:
-    """Draw over-refusal by two columns, each cell with its rate and interval.
+def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
+    """Draw over-refusal by a column and language, each cell with its rate and interval.
 
     Args:
         rates: Rates by these two columns (:func:`or_eval.analysis.rates.rates`); by model as
             well, if each model is to have a panel.
         row: Column of the prompt record that goes down, as ``category`` or ``method``.
-        column: Column that goes across.
 
     Returns:
         The figure; None where there is nothing to draw.
@@ -45,13 +44,13 @@ def rate_heat_map(rates: pd.DataFrame, row: str, column: str = "language") -> Fi
     if known.empty:
         return None
     models = ["model"] if "model" in known else []
-    data = drawn(known, row, column, *models)
+    data = drawn(known, row, "language", *models)
     data = data.assign(
         text=[percent(rate) for rate in data["rate"]],
         range=[text.partition(" (")[2].rstrip(")") for text in data["interval"]],
     )
     data = cells(data, "rate", (0.0, 1.0))
-    name, title, of = f"{row}-by-{column}", f"Over-refusal by {row} and {column}", "over all models"
+    name, title, of = f"{row}-by-language", f"Over-refusal by {row} and language", "over all models"
     if models:
         name, title, of = f"{name}-by-model", f"{title}, model by model", "of each model"
     return Figure(
@@ -59,8 +58,8 @@ def rate_heat_map(rates: pd.DataFrame, row: str, column: str = "language") -> Fi
         title,
         f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where all "
         "prompts are of one family). Empty: no responses.",
-        in_panels(data, row, column),
-        known[[*models, row, column, "n", "refused", "rate", "lower", "upper"]],
+        in_panels(data, row, "language"),
+        known[[*models, row, "language", "n", "refused", "rate", "lower", "upper"]],
     )
 
 

@@ -109,15 +109,14 @@ def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | 
     x, y = np.asarray(over_refusal, np.float64), np.asarray(toxic_rejection, np.float64)
     if len(x) < _FIT_FROM or len(np.unique(x)) < 3:
         return None
-    design, along = np.vander(x, 3), np.linspace(x.min(), x.max(), 60)
-    inverse = np.linalg.pinv(design.T @ design)
-    weights = inverse @ design.T @ y
-    left, freedom = float(((y - design @ weights) ** 2).sum()), len(x) - 3
+    weights, covariance = np.polyfit(x, y, 2, cov=True)
+    along, freedom = np.linspace(x.min(), x.max(), 60), len(x) - 3
     places = np.vander(along, 3)
     spread: NDArray[np.float64] = np.sqrt(
-        left / freedom * np.einsum("ij,jk,ik->i", places, inverse, places)
+        np.einsum("ij,jk,ik->i", places, covariance, places).clip(0)
     )
     fitted, half = places @ weights, t_quantile(freedom) * spread
+    left = float(((y - np.polyval(weights, x)) ** 2).sum())
     total = float(((y - y.mean()) ** 2).sum())
     curve = pd.DataFrame({"over_refusal": along, "fitted": fitted})
     return Fit(

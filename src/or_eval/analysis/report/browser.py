@@ -211,11 +211,8 @@ def _evidence(stages: Any, response: str) -> list[tuple[int, int]]:
     found = rules.get("evidence") if isinstance(rules, dict) else None
     spans = []
     for item in found if isinstance(found, list) else []:
-        start, end, text = (
-            (item.get(name) for name in ("start", "end", "text"))
-            if isinstance(item, dict)
-            else (None, None, None)
-        )
+        said = item if isinstance(item, dict) else {}
+        start, end, text = (said.get(name) for name in ("start", "end", "text"))
         if isinstance(start, int) and isinstance(end, int) and response[start:end] == text:
             spans.append((start, end))
     return spans

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from or_eval.analysis.card_coverage import CardCoverage
+from or_eval.analysis.estimates import with_bounds
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.paired_tests import MORE, UNKNOWN
 from or_eval.analysis.report.findings import Findings
@@ -253,16 +254,11 @@ def _corrections(found: Findings) -> list[str]:
     safe = found.corrected[found.corrected["measure"] == "over_refusal"]
     if safe.empty:
         return []
-    change = (safe["rate"] - safe["raw"]).abs()
-    most = safe.iloc[int(change.argmax())]
     sampled, left = int(safe["sampled"].sum()), int(safe["uncorrected"].sum())
     by = "people's labels" if found.people else "the judge's audit"
     told = (
         f"Rates, differences and ranks are corrected by {by} of "
-        f"{counted(sampled, 'response')} to harmless prompts: over-refusal changes by at most "
-        f"{100 * change.max():.1f} percentage points ({most['model']}: "
-        f"{share(most['raw'], most['raw_lower'], most['raw_upper'])} becomes "
-        f"{share(most['rate'], most['lower'], most['upper'])})."
+        f"{counted(sampled, 'response')} to harmless prompts: {_largest_change(safe, 'raw')}"
     )
     if left:
         told += (
@@ -280,16 +276,26 @@ def _wrong_labels(found: Findings) -> list[str]:
     rates = corrected[(corrected["measure"] == "over_refusal") & corrected["rate"].notna()]
     if safe.empty or rates.empty:
         return []
-    row, change = safe.iloc[0], (rates["rate"] - rates["as_labelled"]).abs()
-    most = rates.iloc[int(change.argmax())]
-    as_labelled = [most[f"as_labelled{end}"] for end in ("", "_lower", "_upper")]
+    row = safe.iloc[0]
     return [
         f"People were asked about {counted(int(row['audited']), 'safe prompt')} and call "
         f"{share(row['right'], row['lower'], row['upper'])} of them harmless. Over these alone, "
-        f"over-refusal changes by at most {100 * change.max():.1f} percentage points "
-        f"({most['model']}: {share(*as_labelled)} becomes "
-        f"{share(most['rate'], most['lower'], most['upper'])})."
+        f"{_largest_change(rates, 'as_labelled')}"
     ]
+
+
+def _largest_change(rates: pd.DataFrame, was: str) -> str:
+    """Tell how far over-refusal is from what it was before a correction, at most."""
+    change = (rates["rate"] - rates[was]).abs()
+    most = rates.iloc[int(change.argmax())]
+    before, after = (
+        share(*(most[name] for name in names))
+        for names in (with_bounds(was), ("rate", "lower", "upper"))
+    )
+    return (
+        f"over-refusal changes by at most {100 * change.max():.1f} percentage points "
+        f"({most['model']}: {before} becomes {after})."
+    )
 
 
 def _uncertain(found: Findings) -> list[str]:
