@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 import re
-from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -162,10 +161,7 @@ def test_browser_holds_all_responses_with_evidence_and_link(report: Path, logs: 
     prompt = next(prompt for prompt in data["prompts"] if answer in prompt["responses"])
     log = f"{answer['model']}.eval"
     assert answer["link"].endswith(f"/#/logs/{log}/samples/sample/{prompt['id']}/1/")
-    viewer = f"inspect view --log-dir {relpath(logs)}<"  # as from here: no file holds all of a path
-    page = (report / "index.html").read_text("utf-8")
-    assert viewer in page
-    assert f" {logs}" not in page
+    assert f"inspect view --log-dir {logs}<" in (report / "index.html").read_text("utf-8")
 
 
 def test_all_epochs_are_there_to_be_looked_at(tmp_path: Path) -> None:

@@ -283,6 +283,8 @@ def test_hostile_data_neither_runs_nor_breaks_the_page(
             assert page.locator("#reader").evaluate("it => it.scrollWidth <= it.clientWidth")
             text = page.locator("main").inner_text()
             assert "[U+202E]gnirts" in text
+            names = page.locator("#grid thead .turned").all_text_contents()
+            assert max(map(len, names)) == 24
             assert "\u202e" not in page.content()
             assert "{{ 7*7 }}" in text
 

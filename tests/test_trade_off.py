@@ -21,6 +21,7 @@ from figure_frames import (
     spec,
 )
 from or_eval.analysis.figures.badge_places import RADIUS, place_badges
+from or_eval.analysis.figures.by_group import by_group
 from or_eval.analysis.figures.drawing import COLOURS, MOST_COLOURS, NEUTRAL
 from or_eval.analysis.figures.model_names import maker
 from or_eval.analysis.figures.saving import save_figure
@@ -56,8 +57,15 @@ def test_badges_of_thirty_crowded_points_do_not_collide() -> None:
     assert place_badges([(100.0, 100.0), (200.0, 100.0)], 400, 300) == [(0.0, 0.0)] * 2
 
 
-def test_every_model_has_a_number_that_no_other_covers_in_a_browser(tmp_path: Path) -> None:
+def test_figures_of_thirty_models_are_read_in_a_browser(tmp_path: Path) -> None:
+    """No number covers another, and panels take the width that there is."""
     with launched() as browser:
+        panels = by_group(rate_rows(THIRTY, category=["a", "b" * 40]), "category")
+        assert panels is not None
+        [page_file, _] = save_figure(panels, tmp_path, ["html"])
+        with opened(browser, page_file, viewport={"width": 1440, "height": 900}) as (page, _):
+            drawing = page.locator("svg.marks").bounding_box() or {}
+            assert 1100 < drawing["width"] < 1440
         for models, width in ((1, 390), (5, 1280), (30, 390), (30, 1280)):
             figure = trade_off(crowded(THIRTY[:models]))
             assert figure is not None

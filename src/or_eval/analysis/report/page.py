@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from os.path import relpath
+from pathlib import Path
 from shlex import quote
 from typing import Any
 from urllib.parse import quote as quoted
@@ -65,8 +65,12 @@ def alike(runs: pd.DataFrame) -> tuple[list[tuple[str, str]], pd.DataFrame]:
 
 
 def _from_here(folder: str) -> str:
-    """Name a folder as from the present one: nobody else needs the rest."""
-    return folder if "://" in folder or not folder else relpath(folder)
+    """Name a folder as from the present one, where it lies in that: nobody else needs the rest.
+
+    Inspect's viewer shows nothing of a path that goes up.
+    """
+    here = Path.cwd()
+    return str(Path(folder).relative_to(here)) if Path(folder).is_relative_to(here) else folder
 
 
 def _file(name: str) -> str:
