@@ -227,6 +227,7 @@ def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
     assert (row["raw"], row["rate"], row["sampled"], row["missed"]) == (0, 0.25, 20, 5)
     [difference] = found["differences"]
     assert difference["difference"] == pytest.approx(-0.75)
+    assert "x refused most" in found["summary"][1]  # what a narrow page says in short
     assert "corrected by people's labels of 20 responses" in " ".join(found["summary"])
     assert any("20 responses have people's labels, 60 have none" in note for note in found["notes"])
 
@@ -247,13 +248,18 @@ def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
 
 def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
     for number, (task, refused) in enumerate((("or_eval/xstest", 1.0), ("or_eval/lto", 0.0))):
-        samples = [made_sample(f"{task}{n}", refused) for n in range(10)]
+        sure = {"certain": number == 0}
+        samples = [made_sample(f"{task}{n}", refused, score=sure) for n in range(10)]
         made_log(tmp_path / "logs" / f"{number}.eval", "m", samples, task=task)
     out = tmp_path / "out"
     assert run(tmp_path / "logs", "--out", out).exit_code == 0
     found = summary_of(out)
     assert found["benchmarks"] == {"xstest": "xstest", "lto": "lto"}
-    assert "lto: m refused 0.0 % (0.0–27.8) of the harmless prompts." in found["summary"]
+    said = "lto: m refused 0.0 % (0.0–27.8; 100.0 % not certain) of the harmless prompts."
+    assert said in found["summary"]
+    headline = (out / "index.html").read_text("utf-8").partition('id="headline"')[2]
+    assert "Could be: what the rate" in headline.partition("</div>\n")[2]
+    assert "—" not in headline.partition("</table>")[0]  # of what is sure, none is uncertain
     assert "50.0" not in (out / "index.html").read_text("utf-8").partition("<script")[0]
     for name, rate in (("xstest", 1), ("lto", 0)):
         [row] = summary_of(out / name)["models"]

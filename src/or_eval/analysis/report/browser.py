@@ -130,7 +130,7 @@ def picks(responses: pd.DataFrame, flags: pd.DataFrame, found: Browser) -> list[
         Pick(
             visible(key),
             shortened(" ".join(held[visible(key)].split()), _PICK_LIMIT),
-            f"{count} of {counted(int(of.loc[key]), thing)}",
+            f"{count} of {counted(int(of.loc[key]), thing)}" if of.loc[key] > 1 else "",
         )
         for key, count in counts.items()
         if visible(key) in held

@@ -74,7 +74,7 @@ class Pick(NamedTuple):
     Attributes:
         id: Its id in the browser.
         prompt: Its text.
-        said: What it is named for.
+        said: What it is named for; empty where only one response could be.
     """
 
     id: str

@@ -24,14 +24,15 @@ def overview(parts: dict[str, Report], logs: Logs) -> Report:
     for name, part in parts.items():
         for question, sentences in part.answers.items():
             answers.setdefault(question, []).extend(f"{name}: {said}" for said in sentences)
+    headlines = {name: part.headline.frame for name, part in parts.items()}
+    # where no verdict of a benchmark is in doubt, its table says nothing of doubts
+    headline = max((part.headline for part in parts.values()), key=lambda table: len(table.note))
     rates = {name: _table_of(part, "models").frame for name, part in parts.items()}
     return first._replace(
         kind="benchmarks",
         title=f"Over-refusal of {title_of(runs)}",
         tested=facts(runs, logs.prompts),
-        headline=first.headline._replace(
-            frame=_beside({name: part.headline.frame for name, part in parts.items()})
-        ),
+        headline=headline._replace(frame=_beside(headlines)),
         answers=answers,
         picks=[],
         runs=worded("runs", runs),
@@ -51,6 +52,7 @@ def folder_of(benchmark: str) -> str:
 def _beside(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     named = [frame.assign(benchmark=name) for name, frame in frames.items()]
     table = pd.concat(named, ignore_index=True)
+    table = table.fillna(dict.fromkeys(("uncertain_share", "without_verdict"), 0.0))
     table.insert(0, "benchmark", table.pop("benchmark"))
     return table
 

@@ -45,11 +45,11 @@ def answers(found: Findings, covered: CardCoverage | None = None) -> dict[str, l
     return {
         "Who over-refuses?": [
             *_what_was_asked(found),
-            *_corrections(found),
-            *_wrong_labels(found),
             *_extremes(found.models, "over_refusal"),
             *_extremes(found.models, "toxic_rejection"),
             *_extremes(found.models, "refusal_rate"),
+            *_corrections(found),
+            *_wrong_labels(found),
             *_framings(found),
             *_safety_for_refusal(found),
         ],
