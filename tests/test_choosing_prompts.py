@@ -147,7 +147,7 @@ def test_delimiters_are_named(tmp_path: Path, named: str, delimiter: str) -> Non
         ("a.csv", "::", "delimiter: '::' is no single character"),
         ("a.csv", '"', "is no single character"),
         ("a.csv", ";", "a.csv: its first line has no ';' ('prompt^label'); name what stands"),
-        ("a.csv", None, "a.csv: no column is named prompt or the like; there are: 'prompt^label' (name what stands between cells with delimiter=)"),
+        ("a.csv", None, "a.csv: no column is named prompt or the like; there are: 'prompt^label' (if another character divides cells, name it as the delimiter)"),
         ("a.jsonl", ";", "a.jsonl: is no csv file and has no delimiter; leave delimiter= out"),
         ("owner/name", ";", "owner/name: is no csv file and has no delimiter"),
     ],

@@ -142,4 +142,4 @@ def test_unclear_files_of_dialogues_get_a_line(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "r.jsonl", ROWS)
     other = write_jsonl(tmp_path / "set.jsonl", [{"messages": ["Hm?", OIL], "label": "safe"}])
     said = try_replay(file, "--prompts", other, "--log-dir", tmp_path / "logs").exception
-    assert "has a response to none of the 1 prompts of set.jsonl" in str(said)
+    assert "has a response to none of the 1 prompts of set.jsonl (dialogues); texts" in str(said)

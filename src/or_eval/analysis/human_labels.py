@@ -209,8 +209,7 @@ def _texts(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
     columns = {}
     for key in _ROLES:
-        known = [key] if key == "epoch" else columns_for(key, table.columns)
-        column = named.get(key, next(iter(known), None))
+        column = named.get(key, next(iter(columns_for(key, table.columns)), None))
         if column in table.columns:
             columns[key] = column
     if "id" in columns:  # the prompt's, or its publisher's

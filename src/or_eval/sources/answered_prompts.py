@@ -11,7 +11,7 @@ from or_eval.schema import Label, PromptRecord
 from or_eval.sources.choosing_layout import labelled, layout_of
 from or_eval.sources.errors import DataError
 from or_eval.sources.loader import LoadedPrompts, load_prompts
-from or_eval.sources.records import Reading, records_of, row_label
+from or_eval.sources.records import Reading, Seen, records_of, row_label
 from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
 
 _HEARD = (("user", "assistant", "system"), ("user", "assistant"), ("user", "system"), ("user",))
@@ -66,9 +66,10 @@ def answered_prompts(
     answers = responses.answers_of(model)
     joined = _joined({record.id for record in loaded.records}, rows)
     if not joined:
+        held = " (dialogues)" if any(record.before for record in loaded.records) else ""
         raise DataError(
             f"{responses.table.name}: has a response to none of the {len(loaded.records)} prompts "
-            f"of {loaded.name}; texts must be the same, letter by letter"
+            f"of {loaded.name}{held}; texts must be the same, letter by letter"
         )
     answered = [
         told
@@ -115,7 +116,7 @@ def _own_records(
     contradictory = {id for id, found in labels.items() if len(found) > 1}
     records = [
         replace(record, label=Label.UNLABELLED) if record.id in contradictory else record
-        for record in records_of(Reading(table, layout, table.title)).records
+        for record in records_of(Reading(table, layout, table.title), Seen())
     ]
     return records, len(contradictory)
 

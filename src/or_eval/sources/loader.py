@@ -17,7 +17,7 @@ from or_eval.sources.choosing_prompts import Subset, chosen
 from or_eval.sources.errors import DataError
 from or_eval.sources.files import CsvForm, data_suffix, read_table
 from or_eval.sources.hub import hub_place, read_hub
-from or_eval.sources.records import Reading, Seen, records_of, stream_records
+from or_eval.sources.records import Reading, Seen, records_of
 from or_eval.sources.tables import Table
 
 logger = getLogger(__name__)
@@ -82,16 +82,16 @@ def load_prompts(
             that names file, row and column and says what to do.
     """
     reading = _reading(data, source, Told(label, prompt_column, label_column, delimiter))
-    loaded = records_of(reading)
+    seen = Seen()
     records = chosen(
-        loaded.records,
+        list(records_of(reading, seen)),
         reading.source,
         subset=subset,
         language=language,
         category=category,
         per_label=per_label,
     )
-    return LoadedPrompts(records, loaded.duplicates, reading.source, reading.table.revision)
+    return LoadedPrompts(records, seen.duplicates, reading.source, reading.table.revision)
 
 
 class StreamedPrompts:
@@ -121,7 +121,7 @@ class StreamedPrompts:
 
     def __iter__(self) -> Iterator[PromptRecord]:
         self.seen = Seen()
-        return stream_records(self._reading, self.seen)
+        return records_of(self._reading, self.seen)
 
 
 def _reading(data: str | Path, source: str | None, told: Told) -> Reading:

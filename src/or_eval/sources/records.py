@@ -28,13 +28,6 @@ _AFTER_CONTEXT = "\n\n---\n\n"
 _LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*(\+[a-z]{2,3}(-[A-Za-z0-9]{2,8})*)?")
 
 
-class Records(NamedTuple):
-    """Prompt records, and how many exact duplicates were dropped on the way."""
-
-    records: list[PromptRecord]
-    duplicates: int
-
-
 class Reading(NamedTuple):
     """A table and how to read it.
 
@@ -88,21 +81,15 @@ class Seen:
     duplicates: int = 0
 
 
-def records_of(reading: Reading) -> Records:
-    """Make the prompt records of a table.
+def records_of(reading: Reading, seen: Seen) -> Iterator[PromptRecord]:
+    """Make the prompt records of a table one after the other, each text once.
+
+    Args:
+        reading: The table, and how to read it.
+        seen: Nothing yet; it fills up as the records are made.
 
     Raises:
         DataError: A column is missing, or a row breaks a rule of ``docs/prompt-sets.md``.
-    """
-    seen = Seen()
-    return Records(list(stream_records(reading, seen)), seen.duplicates)
-
-
-def stream_records(reading: Reading, seen: Seen) -> Iterator[PromptRecord]:
-    """Make the prompt records of a table one after the other, each text once.
-
-    Raises:
-        DataError: As :func:`records_of`.
     """
     table, layout, source, *_ = reading
     missing = [column for column in layout.required_columns() if column not in table.columns]
