@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 import click
 
 if TYPE_CHECKING:
+    from inspect_ai import Task
     from inspect_ai.log import EvalLog
 
     from or_eval.sources.responses import ResponseFile
@@ -108,6 +109,7 @@ def replay(
     """  # noqa: D301
     from or_eval.sources import DataError
     from or_eval.sources.responses import load_responses
+    from or_eval.tasks import replay as replay_task
 
     named = {name: column for name, column in columns.items() if column is not None}
     if source is not None and prompts is None:
@@ -122,8 +124,8 @@ def replay(
             )
         written = []
         for name in models:
-            log = _run(file, name, prompts, source, label, named, log_dir, score)
-            written.append(_written(name, log))
+            task = replay_task(file, name, prompts, source, label, columns=named)
+            written.append(_written(name, _run(task, name, log_dir, score)))
             for location in earlier.get(name, []):
                 _remove(location)
     _print(written)
@@ -199,16 +201,7 @@ def _earlier_logs(log_dir: str, models: list[str]) -> dict[str, list[str]]:
     return earlier
 
 
-def _run(
-    file: str,
-    model: str,
-    prompts: str | None,
-    source: str | None,
-    label: str | None,
-    columns: dict[str, str],
-    log_dir: str,
-    score: bool,
-) -> EvalLog:
+def _run(task: Task, model: str, log_dir: str, score: bool) -> EvalLog:
     """Write the log of one model.
 
     Raises:
@@ -217,9 +210,6 @@ def _run(
     """
     from inspect_ai import eval as run_tasks
 
-    from or_eval.tasks import replay as replay_task
-
-    task = replay_task(file, model, prompts=prompts, source=source, label=label, columns=columns)
     with _log_named_after(model):
         # Nobody watches samples that take milliseconds each, so none is streamed to the viewer.
         logs = run_tasks(task, log_dir=log_dir, score=score, log_realtime=False)

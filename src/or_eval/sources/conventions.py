@@ -122,10 +122,9 @@ def response_words() -> list[str]:
 
 def _there_are(table: Table) -> str:
     there = f"there are: {', '.join(map(shown, table.columns))}"
-    undivided = len(table.columns) == 1 and re.search(r"\w[^\w\s]+\w", table.columns[0])
-    return there + (
-        " (if another character divides cells, name it as the delimiter)" if undivided else ""
-    )
+    if len(table.columns) == 1 and re.search(r"\w[^\w\s]+\w", table.columns[0]):
+        there += " (if another character divides cells, name it as the delimiter)"
+    return there
 
 
 @cache

@@ -32,16 +32,13 @@ def one_response_a_row(table: Table, named: str | None) -> Table | None:
     if not columns:
         return None
     rows = [
-        Row(row.number, _without(row, columns) | {MODEL: model, RESPONSE: row.cells.get(column)})
+        Row(row.number, shared | {MODEL: model, RESPONSE: row.cells.get(column)})
         for row in table.rows
+        for shared in [{name: row.cells[name] for name in row.cells if name not in columns}]
         for column, model in columns.items()
     ]
     kept = [column for column in table.columns if column not in columns]
     return replace(table, rows=rows, columns=(*kept, MODEL, RESPONSE))
-
-
-def _without(row: Row, columns: dict[str, str]) -> dict[str, object]:
-    return {name: cell for name, cell in row.cells.items() if name not in columns}
 
 
 def _named(table: Table, named: str) -> dict[str, str]:
