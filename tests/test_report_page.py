@@ -78,6 +78,9 @@ def test_page_holds_at_every_width(
         table = page.locator("#headline .scroll")
         assert table.evaluate("place => place.scrollWidth <= place.clientWidth")
         assert table.locator("tbody tr").count() == 5
+        # all five models stand in the grid
+        grid = page.locator("#grid")
+        assert grid.evaluate("it => it.offsetWidth <= it.parentElement.clientWidth")
         # all three answers stand there too, in short where columns have no room
         answers = page.locator(".short div" if width < 1344 else ".first h2").all()
         assert len(answers) == 3
