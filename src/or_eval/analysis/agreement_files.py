@@ -75,10 +75,5 @@ def _readable(disagreements: pd.DataFrame, scorer: str) -> pd.DataFrame:
     """Give the disagreements with the texts that a person needs to judge them."""
     rows = disagreements
     if "log" in rows:
-        details = read_details(rows, scorer)
-        rows = rows.assign(
-            prompt=details["prompt"],
-            response=details["response"],
-            explanation=details["explanation"],
-        )
+        rows = rows.assign(**read_details(rows, scorer)[["prompt", "response", "explanation"]])
     return rows[[column for column in _SHOWN if column in rows]]

@@ -158,7 +158,7 @@ def _find(path: str) -> list[EvalLogInfo]:
     try:
         found = list_eval_logs(path)
     except Exception as problem:
-        raise LogError(f"{path}: can't be read ({_first_line(problem)})") from problem
+        raise LogError(f"{path}: can't be read ({first_line(problem)})") from problem
     if found:
         return found
     if path.endswith(".json"):
@@ -189,12 +189,13 @@ def _read_head(info: EvalLogInfo, name: str) -> LogHead:
         header = read_eval_log(info.name, header_only=True)
     except Exception as problem:
         raise LogError(
-            f"{_location(info)}: can't be read as an Inspect log ({_first_line(problem)})"
+            f"{_location(info)}: can't be read as an Inspect log ({first_line(problem)})"
         ) from problem
     header.reductions = None  # a score for each sample, which nothing here reads
     return LogHead(_location(info), name, info.mtime or 0, header)
 
 
-def _first_line(problem: Exception) -> str:
+def first_line(problem: Exception) -> str:
+    """Give the first line of what a problem says, or its name."""
     lines = str(problem).strip().splitlines()
     return lines[0] if lines else type(problem).__name__

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from or_eval.analysis.estimates import alone
-from or_eval.analysis.logs import LogError
+from or_eval.analysis.logs import LogError, first_line
 from or_eval.analysis.wording import counted
 from or_eval.intervals import rate_interval
 
@@ -196,8 +196,7 @@ def _read(scan: Path) -> tuple[Status, dict[str, pd.DataFrame]]:
         nothing = pd.DataFrame()
         return results, {key: results.scanners.get(key, nothing) for key in ours}
     except (OSError, ValueError) as problem:
-        reason = (str(problem).splitlines() or [type(problem).__name__])[0]
-        raise LogError(f"{scan}: this scan can't be read ({reason})") from problem
+        raise LogError(f"{scan}: this scan can't be read ({first_line(problem)})") from problem
 
 
 def _run(status: Status, key: str, scan: Path, transcripts: int) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from or_eval.analysis.paired_tests import MORE
-
 _MOST_NAMED = 3
 UNSURE = (
     "Unsure: the share of responses whose verdict is not certain or that have none, which could "
@@ -60,8 +58,3 @@ def doubts(shares: Sequence[float]) -> list[str]:
     """Write these shares as remarks on a rate, as ``27.5 % not certain``; those of nothing not."""
     told = zip(shares, ("not certain", "without a verdict"), strict=True)
     return [f"{100 * part:.1f} % {what}" for part, what in told if part]
-
-
-def more_than_chance(difference: Any) -> bool:
-    """Tell whether a difference is more than chance, from a row of a table of comparisons."""
-    return bool(difference["verdict"] == MORE)

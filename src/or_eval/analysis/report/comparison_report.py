@@ -22,7 +22,6 @@ from or_eval.analysis.wording import (
     UNSURE,
     counted,
     doubts,
-    more_than_chance,
     share,
 )
 
@@ -132,7 +131,7 @@ def _tables(found: Changes) -> list[ReportTable]:
 def _sentences(found: Changes) -> list[str]:
     """Tell the changes that are more than chance, and the others where there is room for them."""
     count, rows = found.rates["model"].nunique(), records(found.rates)
-    sure = [row for row in rows if more_than_chance(row)]
+    sure = [row for row in rows if row["verdict"] == MORE]
     told = rows if len(rows) <= _MOST_TOLD else sure
     rest = len(rows) - len(told)
     return [
