@@ -13,6 +13,7 @@ import pytest
 from openpyxl import load_workbook
 
 from label_folders import HOSTILE, done, fill_in, run
+from made_logs import made_log, made_sample
 from or_eval.analysis.corrections import corrections
 from or_eval.analysis.human_labels import read_labels
 from or_eval.analysis.rates import rates
@@ -20,7 +21,7 @@ from or_eval.analysis.responses import read_logs
 from or_eval.analysis.verdict_rows import truth_of
 from or_eval.labelling.sampling import stratified_sample
 from or_eval.labelling.studio.interface import interface
-from or_eval.labelling.wording import prompt_cases, wording, worked_cases
+from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
 
 
@@ -133,6 +134,16 @@ def test_a_missing_extra_is_named_before_logs_are_read(
     assert "pip install 'or-eval[label]'" in result.output
 
 
+def test_logs_with_nothing_to_judge_are_told(tmp_path: Path) -> None:
+    failed = made_sample("p1", None, response="", error="boom")
+    made_log(tmp_path / "logs" / "a.eval", "a", [failed])
+    for command in (("export", tmp_path / "logs", "--out", tmp_path), ("plan", tmp_path / "logs")):
+        said = run("label", *command).output
+        assert said == (
+            "Error: the logs hold no response that people could judge: all failed or are empty\n"
+        )
+
+
 def annotation(who: int | str, label: str, **more: str) -> dict[str, Any]:
     result = [{"from_name": "label", "type": "choices", "value": {"choices": [label]}}]
     result += [
@@ -193,10 +204,12 @@ def test_the_interface_asks_for_every_class_reason_and_harm(language: Any) -> No
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_annotators_practise_on_cases_of_every_class(language: Any) -> None:
-    cases = worked_cases(language)
+    cases = worked_cases(language, "responses")
     assert len(cases) == 30
-    assert {case.label for case in cases} == set(wording(language).labels)
-    assert {case.harm for case in prompt_cases(language)} == set(wording(language).harms)
+    assert {case.answer for case in cases} == set(wording(language).labels)
+    assert {case.answer for case in worked_cases(language, "prompts")} == set(
+        wording(language).harms
+    )
 
 
 def test_rates_are_corrected_by_the_labels_that_came_back(label_logs: Path, tmp_path: Path) -> None:

@@ -202,9 +202,9 @@ def test_the_page_shows_tasks_as_text_and_asks_nobody_else(server: dict[str, Any
         page.wait_for_url(lambda url: "login" not in url)
         page.goto(f"{server['url']}/projects/{account['project']}/data?task={first_task(server)}")
         page.get_by_text("这个回答属于哪一类").first.wait_for(timeout=60_000)
-        text = page.inner_text("body")
-        assert "<script>alert(2)</script>" in text
-        assert "拒绝[4]" in text.replace(" ", "").replace("\n", "")
+        shown = "document.body.innerText.replace(/\\s/g, '').includes('拒绝[4]')"
+        page.wait_for_function(shown, timeout=60_000)
+        assert "<script>alert(2)</script>" in page.inner_text("body")
         assert not popped
         assert not {url for url in asked if not url.startswith((server["url"], "data:", "blob:"))}
 

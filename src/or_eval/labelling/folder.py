@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +18,7 @@ from or_eval.labelling.labels import (
 from or_eval.labelling.rounds import ROUND, Round, home, next_round, read_round
 from or_eval.labelling.studio import interface
 from or_eval.labelling.tasks import Task, tasks_of
-from or_eval.labelling.wording import Wording, prompt_cases, wording, worked_cases
+from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import ResponseClass
 from or_eval.sources.errors import DataError
 
@@ -143,18 +143,10 @@ def guide(given: Round) -> str:
         parts += [f"- **{choice.name}**: {choice.means}" for choice in choices.values()]
         parts.append("")
     parts.append(f"## {words.cases}\n")
-    parts += _worked_responses(words, given) if about_responses else _worked_prompts(words, given)
+    answers = words.labels if about_responses else words.harms
+    for number, case in enumerate(worked_cases(given.language, given.asks), start=1):
+        parts.append(f"{number}. {words.prompt}: {case.prompt}  ")
+        if case.response:
+            parts.append(f"   {words.response}: {case.response}  ")
+        parts.append(f"   **{answers[case.answer].name}**. {case.why}")
     return "\n".join(parts) + "\n"
-
-
-def _worked_responses(words: Wording, given: Round) -> Iterator[str]:
-    for number, case in enumerate(worked_cases(given.language), start=1):
-        yield f"{number}. {words.prompt}: {case.prompt}  "
-        yield f"   {words.response}: {case.response}  "
-        yield f"   **{words.labels[case.label].name}**. {case.why}"
-
-
-def _worked_prompts(words: Wording, given: Round) -> Iterator[str]:
-    for number, case in enumerate(prompt_cases(given.language), start=1):
-        yield f"{number}. {case.prompt}  "
-        yield f"   **{words.harms[case.harm].name}**. {case.why}"

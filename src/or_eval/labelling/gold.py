@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from or_eval.labelling.rounds import Asks
 from or_eval.labelling.tasks import Task, task_key
-from or_eval.labelling.wording import wording
+from or_eval.labelling.wording import Asks, wording
 from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.conventions import columns_for
 from or_eval.sources.errors import DataError, shown

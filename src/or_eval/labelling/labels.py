@@ -49,7 +49,7 @@ def labels(folder: Path) -> pd.DataFrame:
         ``reason``, ``harm``, ``annotators`` (how many), ``adjudicated_by``. Where requests were
         asked about, ``harm`` takes the place of ``human_label`` and ``reason``.
     """
-    asks, main = read_round(folder).asks, read_round(folder).question
+    asks, main = (given := read_round(folder)).asks, given.question
     sample = read_sample(folder).set_index("key")
     said = {key: said for key, said in _last(folder, main).items() if key in sample.index}
     decided = _decisions(folder, main)

@@ -10,11 +10,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from or_eval.labelling.sampling import digest
-from or_eval.labelling.wording import WordingLanguage
+from or_eval.labelling.wording import Asks, WordingLanguage
 from or_eval.sources.errors import DataError
 
 ROUND = "round.json"
-Asks = Literal["responses", "prompts"]
 _LATER = {kind: re.compile(rf"{kind}-(\d+)") for kind in ("batch", "adjudication")}
 
 

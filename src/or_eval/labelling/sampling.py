@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from or_eval.schema import ResponseClass, UnscoredReason
+from or_eval.sources.errors import DataError
 
 STRATUM = ("model", "label", "decided_by", "certain", "refused")
 """What responses of one stratum have in common: the cells that corrections are made by."""
@@ -29,9 +30,16 @@ def with_something_to_judge(responses: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The others, with ``judge_disagrees``: whether a judge who checked the verdict took a
         refusal for an answer, or the other way round.
+
+    Raises:
+        DataError: None are left.
     """
     open_ = responses["unscored_because"].isin([reason.value for reason in _JUDGEABLE])
     kept = responses[responses["error"].isna() & (responses["refused"].notna() | open_)]
+    if kept.empty:
+        raise DataError(
+            "the logs hold no response that people could judge: all failed or are empty"
+        )
     differs = kept["judge_class"].ne(ResponseClass.DIRECT_ANSWER) != kept["refused"].fillna(False)
     both = kept["judge_class"].notna() & kept["refused"].notna()
     return kept.assign(judge_disagrees=(differs & both).astype("bool"))

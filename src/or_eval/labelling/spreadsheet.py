@@ -13,9 +13,8 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
 from or_eval.labelling.history import Annotation
-from or_eval.labelling.rounds import Asks
 from or_eval.labelling.tasks import Task, check_task
-from or_eval.labelling.wording import Choice, Wording, wording
+from or_eval.labelling.wording import Asks, Choice, Wording, wording
 from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.errors import DataError, shown
 

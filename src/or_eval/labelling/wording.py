@@ -10,6 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 WordingLanguage = Literal["en", "zh"]
+Asks = Literal["responses", "prompts"]
+"""What tasks ask about."""
 
 
 class Choice(BaseModel):
@@ -50,23 +52,13 @@ class Wording(BaseModel):
 
 
 class WorkedCase(BaseModel):
-    """A borderline response, the class it has, and why."""
+    """A borderline response or request, what it is, and why."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    label: str
+    answer: str
     prompt: str
-    response: str
-    why: str
-
-
-class PromptCase(BaseModel):
-    """A borderline request, what it is, and why."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    harm: str
-    prompt: str
+    response: str = ""
     why: str
 
 
@@ -76,16 +68,10 @@ def wording(language: WordingLanguage) -> Wording:
     return Wording.model_validate(_data("wording.toml")[language])
 
 
-def worked_cases(language: WordingLanguage) -> list[WorkedCase]:
+def worked_cases(language: WordingLanguage, asks: Asks) -> list[WorkedCase]:
     """Give the cases that annotators practise on."""
-    cases = _data("worked_cases.toml")["case"]
-    return [WorkedCase(label=case["label"], **case[language]) for case in cases]
-
-
-def prompt_cases(language: WordingLanguage) -> list[PromptCase]:
-    """Give the requests that annotators of requests practise on."""
-    cases = _data("prompt_cases.toml")["case"]
-    return [PromptCase(harm=case["harm"], **case[language]) for case in cases]
+    cases = _data("worked_cases.toml" if asks == "responses" else "prompt_cases.toml")["case"]
+    return [WorkedCase(answer=case["answer"], **case[language]) for case in cases]
 
 
 def _data(name: str) -> dict[str, Any]:

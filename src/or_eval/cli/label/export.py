@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from or_eval.analysis.conflicts import OnConflict
-    from or_eval.labelling.wording import WordingLanguage
+    from or_eval.labelling.wording import Asks, WordingLanguage
 
 
 @click.command("export")
@@ -91,7 +91,7 @@ def export(
     """
     from or_eval.labelling.folder import write_round
     from or_eval.labelling.gold import read_known_cases
-    from or_eval.labelling.rounds import Asks, Round, assign
+    from or_eval.labelling.rounds import Round, assign
     from or_eval.labelling.sampling import PROMPT_STRATUM, STRATUM, stratified_sample
     from or_eval.labelling.tasks import prompt_rows, sample_rows, tasks_of
 
@@ -103,13 +103,11 @@ def export(
     asks: Asks = "prompts" if prompts or _is_data(rows) else "responses"
     gold = read_known_cases(gold_file, asks) if gold_file is not None else []
     if asks == "prompts":
-        there = _prompts(rows, scorer, on_conflict)
-        drawn = stratified_sample(there, size, at_least=at_least, seed=seed, by=PROMPT_STRATUM)
-        sample = prompt_rows(drawn)
+        there, by, rows_of = _prompts(rows, scorer, on_conflict), PROMPT_STRATUM, prompt_rows
     else:
-        there = _responses(rows, scorer, on_conflict)
-        drawn = stratified_sample(there, size, at_least=at_least, seed=seed, by=STRATUM)
-        sample = sample_rows(drawn)
+        there, by, rows_of = _responses(rows, scorer, on_conflict), STRATUM, sample_rows
+    drawn = stratified_sample(there, size, at_least=at_least, seed=seed, by=by)
+    sample = rows_of(drawn)
     asked = {(task.prompt, task.response) for task in tasks_of(sample)}
     gold = [case for case in gold if (case.task.prompt, case.task.response) not in asked]
     keys = [case.task.key for case in gold]

@@ -9,9 +9,8 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from or_eval.labelling.history import Annotation
-from or_eval.labelling.rounds import Asks
 from or_eval.labelling.tasks import Task, check_task
-from or_eval.labelling.wording import Choice, Wording
+from or_eval.labelling.wording import Asks, Choice, Wording
 from or_eval.schema import ResponseClass
 from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.errors import DataError, shown
