@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,11 +60,11 @@ class Builder:
         return list(pd.read_parquet(folder / "rows.parquet")["prompt"])
 
 
-def command(builder: Builder) -> list[str]:
-    """Give the command that builds in a process of its own."""
+def command(builder: Builder, *options: object, recipe: Path | None = None) -> list[object]:
+    """Give the program and the arguments that build in a process of its own."""
     runner = Path(__file__).parent / "run_build.py"
     role = f"writer={builder.server.role_option('writer')}"
     return [
-        sys.executable, str(runner), str(builder.path), "--out", str(builder.out),
-        "--display", "none", "--model-role", role,
+        runner, recipe or builder.path, "--out", builder.out,
+        "--display", "none", "--model-role", role, *options,
     ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 from inspect_ai.model import ModelCost
 
+from commands import run_command
 from letters_builds import Builder, command, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.prices import price_of
@@ -190,7 +190,7 @@ def test_a_model_that_judges_and_answers_what_it_wrote_is_named(tmp_path: Path) 
 def test_a_preview_shows_rows_beside_each_stage_and_leaves_the_build_alone(
     builder: Builder,
 ) -> None:
-    done = subprocess.run([*command(builder), "--preview", "2"], capture_output=True, text=True)
+    done = run_command(*command(builder, "--preview", 2))
     assert done.returncode == 0, done.stderr
     assert "shout: 1 of 1 kept" in done.stdout  # of two letters, the second is dropped
     assert "SHOUT: LETTER 0" in done.stdout

@@ -18,7 +18,7 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        or_eval.tasks, "starter", partial(or_eval.tasks.starter, category="privacy")
+        or_eval.tasks, "starter", partial(or_eval.tasks.starter, category="privacy", per_label=3)
     )
     monkeypatch.setattr("or_eval.cli.demo.MAX_TOKENS", 6)
     result = CliRunner().invoke(main, ["demo", "--log-dir", str(tmp_path)])
@@ -26,7 +26,7 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     logs = [read_eval_log(info) for info in list_eval_logs(str(tmp_path))]
     assert [log.status for log in logs] == ["success", "success"]
     assert {log.eval.task_args["system_prompt"] for log in logs} == {"none", "safe"}
-    assert all(len(log.samples) == 16 for log in logs)
+    assert all(len(log.samples) == 6 for log in logs)
     assert "over-refusal" in result.output
     for name in ("uncertain", "unscored"):
         shares = [

@@ -1,7 +1,5 @@
 """Real responses with people's labels: logs, rates and votes against what pandas reads directly."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +8,7 @@ from inspect_ai import eval as run_tasks
 from inspect_ai import task_with
 from inspect_ai.scorer import precomputed_scores
 
+from commands import run_inspect
 from or_eval.analysis.logs import read_heads
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
@@ -105,12 +104,11 @@ def test_inspect_score_puts_labels_into_a_log_beside_the_verdicts(
     [log] = [head.location for head in read_heads(human_logs) if head.model == "gpt4"]
     rows = labelled[labelled["model"] == "gpt4"]
     rows[["id", "value", "answer"]].to_json(tmp_path / "s.jsonl", orient="records", lines=True)
-    command = [
-        *(str(Path(sys.executable).with_name("inspect")), "score", log),
-        *("--scorer", "precomputed_scores", "-S", f"scores={tmp_path / 's.jsonl'}"),
-        *("--action", "append", "--output-file", str(tmp_path / "both.eval")),
-    ]
-    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    run_inspect(
+        *("score", log, "--scorer", "precomputed_scores", "-S", "scores=s.jsonl"),
+        *("--action", "append", "--output-file", "both.eval"),
+        cwd=tmp_path,
+    )
     logs = read_logs(tmp_path / "both.eval", scorer="precomputed_scores1")
     assert logs.notes == ["score used: precomputed_scores1; also in the logs: precomputed_scores"]
     assert logs.responses["refused"].astype(float).sum() == rows["value"].sum()

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import includes
 
+from commands import run_command
 from or_eval.scorers import outcome, refusal
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs
 from servers import API_KEY, Request, ScriptedServer, judged_response, verdict_line
 
-INSPECT = Path(sys.executable).with_name("inspect")
 
-
-def inspect_score(log: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [INSPECT, "score", log, "--display", "plain", *options]
-    return subprocess.run(
-        command,
-        env=os.environ | {"LOOPBACK_API_KEY": API_KEY},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def inspect_score(log: str, *options: str) -> CompletedProcess[str]:
+    env = {"LOOPBACK_API_KEY": API_KEY}
+    return run_command("inspect", "score", log, "--display", "plain", *options, env=env)
 
 
 def test_two_judges_are_compared_on_one_log(tmp_path):

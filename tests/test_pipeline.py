@@ -18,6 +18,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commands import Command, run_command
 from letters_builds import RECIPE, Builder, command, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.dry_run import planned
@@ -290,7 +291,8 @@ def test_a_storm_of_429_is_weathered(tmp_path: Path) -> None:
 def test_a_build_goes_on_when_nobody_reads_what_it_says(builder: Builder) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(command(builder), stdout=writer, stderr=subprocess.PIPE, text=True)
+    line = [sys.executable, *map(str, command(builder))]
+    done = subprocess.run(line, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -300,14 +302,12 @@ def test_a_build_goes_on_when_nobody_reads_what_it_says(builder: Builder) -> Non
 def test_a_dry_run_tells_what_would_stop_the_build(builder: Builder, tmp_path: Path) -> None:
     tested = tmp_path / "tested.yaml"
     tested.write_text(RECIPE + "  - stage: test_refusal\n    models: []\n", "utf-8")
-    arguments = [*command(builder), "--dry-run"]
-    arguments[2] = str(tested)
-    done = subprocess.run(arguments, capture_output=True, text=True)
+    done = run_command(*command(builder, "--dry-run", recipe=tested))
     assert "stage test_refusal: 'models' names no model to test" in done.stderr
     assert done.returncode == 1
     builder.out.mkdir()
     (builder.out / "recipe.json").write_text('{"name": "numbers"}')
-    done = subprocess.run([*command(builder), "--dry-run"], capture_output=True, text=True)
+    done = run_command(*command(builder, "--dry-run"))
     assert "holds a build of numbers; give another folder" in done.stderr
     assert done.returncode == 1
 
@@ -315,10 +315,7 @@ def test_a_dry_run_tells_what_would_stop_the_build(builder: Builder, tmp_path: P
 def test_ctrl_c_is_told_in_one_line_and_resumed(tmp_path: Path) -> None:
     with ScriptedServer(lambda request: Reply(request.question.upper(), delay=0.5)) as server:
         builder = Builder(tmp_path, server)
-        process = subprocess.Popen(
-            [*command(builder), "--max-connections", "1"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        process = Command(*command(builder, "--max-connections", 1))
         wait_for(lambda: len(server.requests) >= 2)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
@@ -344,13 +341,13 @@ def test_a_full_disk_is_told_and_resumed(tmp_path: Path, server: ScriptedServer)
     try:
         builder = Builder(tmp_path, server)
         builder.out = small / "out"
-        done = subprocess.run(command(builder), capture_output=True, text=True, check=False)
+        done = run_command(*command(builder))
         assert done.returncode == 1
         assert "the disk is full" in done.stderr, done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
         assert "Traceback" not in done.stderr
         subprocess.run(["mount", "-o", "remount,size=16m", str(small)], check=True)
-        done = subprocess.run(command(builder), capture_output=True, text=True, check=False)
+        done = run_command(*command(builder))
         assert done.returncode == 0, done.stderr
         assert builder.prompts("louder")[-1] == "SHOUT: LETTER 1"
     finally:

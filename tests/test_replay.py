@@ -21,6 +21,7 @@ from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from commands import run_command, run_inspect
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
 from or_eval.folder_lock import locked
@@ -28,8 +29,6 @@ from or_eval.schema import prompt_id
 from or_eval.scorers.provider import read_output
 from or_eval.sources import DataError
 from replayed import OK, Rows, completions, logs_of, run_replay, try_replay, write_jsonl
-
-INSPECT = Path(sys.executable).with_name("inspect")
 
 
 @pytest.fixture(autouse=True)
@@ -64,14 +63,14 @@ def two_logs(two_models: Path) -> Path:
 
 
 def test_five_models_become_five_logs_with_their_responses(
-    shared_data: Path, human_rows: Rows, tmp_path: Path
+    human_rows: Rows, tmp_path: Path
 ) -> None:
-    file = shared_data / "labels" / "xstest_human.jsonl.gz"
+    file = write_jsonl(tmp_path / "responses.jsonl.gz", human_rows[::9])
     run_replay(file, "--log-dir", tmp_path, "--no-score")
     logs = logs_of(tmp_path)
     assert set(logs) == {"gpt4", "llama2new", "llama2orig", "mistralguard", "mistralinstruct"}
     for model, log in logs.items():
-        rows = {row["id"]: row for row in human_rows if row["model"] == model}
+        rows = {row["id"]: row for row in human_rows[::9] if row["model"] == model}
         assert log.status == "success"
         assert log.eval.task == "or_eval/replay"
         assert log.eval.model == f"replay/{model}"
@@ -142,12 +141,7 @@ def test_a_log_is_scored_again_where_its_file_is_gone(two_models: Path, tmp_path
     file.unlink()
     log = next(Path(tmp_path / "logs").glob("*_gpt4_*"))
     scored = tmp_path / "scored.eval"
-    subprocess.run(
-        [INSPECT, "score", log, "--scorer", "or_eval/refusal", "--output-file", scored],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    run_inspect("score", log, "--scorer", "or_eval/refusal", "--output-file", scored, cwd=tmp_path)
     assert all(s.scores and "refusal" in s.scores for s in read_eval_log(str(scored)).samples or [])
 
 
@@ -356,14 +350,8 @@ def test_an_eval_that_could_not_replay_does_not_start(
 ) -> None:
     (tmp_path / "two.jsonl").write_bytes(two_models.read_bytes())
     write_jsonl(tmp_path / "one.jsonl", [OK])
-    task = ["eval", "or_eval/starter", "--limit", "1", "--display", "plain"]
-    result = subprocess.run(
-        [INSPECT, *task, "--model", *options.split()],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    task = ("eval", "or_eval/starter", "--limit", 1, "--display", "plain")
+    result = run_command("inspect", *task, "--model", *options.split(), cwd=tmp_path)
     shown = " ".join((result.stdout + result.stderr).split())
     assert problem in shown
     assert "Traceback" not in shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commands import INSPECT
+from commands import Command
 from made_logs import made_log
 from or_eval.analysis.human_labels import Labels, read_labels
 from or_eval.analysis.report import write_report
@@ -357,8 +357,7 @@ def test_links_open_the_sample_in_inspects_viewer(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [INSPECT, "view", *viewer.split(), "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = Command("inspect", "view", *viewer.split(), "--port", port)
     try:
         _wait_for(port)
         page = chromium.new_page()
@@ -368,8 +367,8 @@ def test_links_open_the_sample_in_inspects_viewer(
         page.get_by_text(prompt["id"]).first.wait_for(timeout=10_000)
         page.close()
     finally:
-        process.terminate()
-        process.wait(timeout=20)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
 
 
 def _wait_for(port: int) -> None:

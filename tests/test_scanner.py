@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +15,7 @@ from inspect_ai.dataset import Sample
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
 from inspect_ai.tool import Tool, tool
 
+from commands import run_command
 from scored import UNSETTLED
 from servers import API_KEY, Reply, Request, ScriptedServer, verdict_line
 
@@ -127,23 +125,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def scan(logs: Path, out: Path, *options: str) -> pd.DataFrame:
     """Scan as a user does, on the command line; give a row for each result."""
-    done = subprocess.run(
-        [
-            Path(sys.executable).with_name("scout"),
-            "scan",
-            "or_eval/refusal",
-            "-T",
-            str(logs),
-            "--scans",
-            str(out),
-            "--max-processes",
-            "1",
-            *options,
-        ],
-        capture_output=True,
-        text=True,
+    done = run_command(
+        *("scout", "scan", "or_eval/refusal", "-T", logs, "--scans", out),
+        *("--max-processes", 1, *options),
         cwd=out.parent,
-        env=os.environ | {"LOOPBACK_API_KEY": API_KEY},
+        env={"LOOPBACK_API_KEY": API_KEY},
     )
     assert done.returncode == 0, (done.stdout, done.stderr)
     [found] = [p for p in out.iterdir() if p.name.startswith("scan_id=")]

@@ -15,7 +15,7 @@ from inspect_ai._util.registry import registry_lookup, registry_params
 from inspect_ai.analysis import samples_df
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
-from commands import INSPECT, MODEL, loopback, run_inspect
+from commands import MODEL, loopback, run_command, run_inspect
 from or_eval import tasks
 from or_eval.schema import prompt_id
 from or_eval.sources import DataError
@@ -196,12 +196,8 @@ class TestMistakes:
             tasks.prompts(data=str(prompts_file), system_prompt=str(tmp_path / "empty.md"))
 
     def test_inspect_prints_the_line_alone(self, tmp_path: Path) -> None:
-        done = subprocess.run(
-            [INSPECT, "eval", "or_eval/starter", "-T", "category=[x]", "--model", "mockllm/model"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
+        task = ("eval", "or_eval/starter", "-T", "category=[x]", "--model", "mockllm/model")
+        done = run_command("inspect", *task, cwd=tmp_path)
         assert done.returncode != 0
         assert "category" in done.stdout
         assert "Traceback" not in done.stdout + done.stderr
