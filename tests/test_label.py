@@ -19,7 +19,7 @@ from or_eval.analysis.human_labels import read_labels
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
 from or_eval.analysis.verdict_rows import truth_of
-from or_eval.labelling.sampling import stratified_sample
+from or_eval.labelling.sampling import stratified_sample, with_something_to_judge
 from or_eval.labelling.studio.interface import interface
 from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
@@ -47,6 +47,23 @@ def test_each_stratum_has_its_minimum_and_the_rest_goes_by_size() -> None:
     ).all()
     by_category = drawn[drawn["model"] == "a"]["category"].value_counts()
     assert by_category.between(10, 12).all(), by_category  # 56 over five
+
+
+def test_a_stratum_is_spread_over_classes_and_over_what_a_judge_disagrees_with() -> None:
+    judged = ["direct_refusal"] * 9 + ["direct_answer"] + [None] * 10
+    rows = with_something_to_judge(
+        frame({("a", True): 200}).assign(
+            response_class=["direct_refusal"] * 150 + ["partial_refusal"] * 50,
+            judge_class=judged * 10,
+            error=None,
+            unscored_because=None,
+        )
+    )
+    assert list(rows["judge_disagrees"]) == [said == "direct_answer" for said in judged * 10]
+    for seed in range(5):
+        drawn = stratified_sample(rows, 40, seed=seed)
+        assert drawn["judge_disagrees"].sum() == 2
+        assert (drawn["response_class"] == "partial_refusal").sum() in (9, 10, 11)
 
 
 def test_rows_of_a_stratum_are_equally_likely_and_another_seed_draws_others() -> None:

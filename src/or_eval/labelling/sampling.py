@@ -17,7 +17,7 @@ STRATUM = ("model", "label", "decided_by", "certain", "refused")
 PROMPT_STRATUM = ("label", "language", "category", "refused_by")
 """What prompts of one stratum have in common; ``refused_by`` tells how many models refuse them."""
 
-_SPREAD = ("judge_disagrees", "category", "language", "method")
+_SPREAD = ("judge_disagrees", "response_class", "category", "language", "method")
 """Within a stratum the sample is spread over these."""
 
 
@@ -80,7 +80,7 @@ def draw(
 ) -> pd.DataFrame:
     """Draw so many rows of each stratum, each as likely as another.
 
-    Rows are put in order by category, language and method, and every so-manieth is taken from a
+    Rows are put in order by class, category and the like, and every so-manieth is taken from a
     random start (systematic sampling: Cochran, Sampling Techniques, 1977, chapter 8).
 
     Args:

@@ -53,10 +53,10 @@ def set_up(folder: Path, access: Access) -> None:
 
 def _page(text: str) -> str:
     """Give Markdown as HTML with empty lines, since Label Studio takes margins and styles away."""
-    page = str(MarkdownIt("js-default").render(text))
-    return (
-        page.replace("</h1>", "</h1><br>").replace("<h2>", "<br><h2>").replace("</li>", "</li><br>")
-    )
+    page = str(MarkdownIt("js-default").render(text)).replace("<h2>", "<br><h2>")
+    for end in ("</h1>", "</p>", "</li>"):
+        page = page.replace(end, f"{end}<br>")
+    return page
 
 
 def running_annotations(folder: Path) -> Iterator[Annotation]:
