@@ -60,6 +60,8 @@ def test_a_stratum_is_spread_over_classes_and_over_what_a_judge_disagrees_with()
         )
     )
     assert list(rows["judge_disagrees"]) == [said == "direct_answer" for said in judged * 10]
+    unchecked = with_something_to_judge(rows.assign(refused=False, judge_class=None))
+    assert not unchecked["judge_disagrees"].any()
     for seed in range(5):
         drawn = stratified_sample(rows, 40, seed=seed)
         assert drawn["judge_disagrees"].sum() == 2
