@@ -13,7 +13,7 @@ from or_eval.analysis.figures.drawing import (
     finished,
     with_shown_names,
 )
-from or_eval.analysis.figures.heat_maps import cells, in_panels
+from or_eval.analysis.figures.heat_maps import heat_map
 
 _KEPT = "kept"
 
@@ -39,17 +39,15 @@ def balance(prompts: pd.DataFrame) -> Figure | None:
             f"{label}, {name}" for label, name in zip(data["label"], data["language"], strict=True)
         ],
         text=data["n"].astype(str),
-        range="",
         interval=data["n"].astype(str),
     )
+    domain = (0, max(int(data["n"].max()), 1))
     return Figure(
         "balance",
         "Prompts by category and method",
         "How many prompts there are, in a panel for each label and language. Prompts that no "
         "method wrote stand under (none).",
-        in_panels(
-            cells(data, "n", (0, max(int(data["n"].max()), 1))), "category", "method", panel="panel"
-        ),
+        heat_map(data, "n", domain, "category", "method", panel="panel"),
         counts,
     )
 

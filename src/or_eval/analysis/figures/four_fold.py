@@ -13,7 +13,7 @@ from or_eval.analysis.figures.drawing import (
     with_interval,
     with_shown_names,
 )
-from or_eval.analysis.figures.heat_maps import cells, in_panels
+from or_eval.analysis.figures.heat_maps import heat_map
 from or_eval.analysis.rates import LABEL_OF, MEASURES
 from or_eval.analysis.tables import records
 
@@ -32,13 +32,13 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
         return None
     several = known["language"].nunique() > 1
     rows = [cell for row in records(known) for cell in _both(row, several)]
-    data = with_shown_names(cells(pd.DataFrame(rows), "share", (0.0, 1.0)), "model")
+    data = with_shown_names(pd.DataFrame(rows), "model")
     return Figure(
         "four-fold",
         "Safe and toxic prompts, answered and refused",
         "Shares of the safe and of the toxic prompts, in small figures with the 95 % interval. The "
         f"upper right is over-refusal, the lower right toxic rejection. {corrected_note(known)}",
-        in_panels(data, "prompts", "response"),
+        heat_map(data, "share", (0.0, 1.0), "prompts", "response"),
         known[["model", "language", "measure", "n", "refused", "rate", "lower", "upper"]],
     )
 

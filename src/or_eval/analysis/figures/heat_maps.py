@@ -49,7 +49,6 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
         text=[percent(rate) for rate in data["rate"]],
         range=[text.partition(" (")[2].rstrip(")") for text in data["interval"]],
     )
-    data = cells(data, "rate", (0.0, 1.0))
     name, title, of = f"{row}-by-language", f"Over-refusal by {row} and language", "over all models"
     if models:
         name, title, of = f"{name}-by-model", f"{title}, model by model", "of each model"
@@ -58,7 +57,7 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
         title,
         f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where all "
         "prompts are of one family). Empty: no responses.",
-        in_panels(data, row, "language"),
+        heat_map(data, "rate", (0.0, 1.0), row, "language"),
         known[[*models, row, "language", "n", "refused", "rate", "lower", "upper"]],
     )
 
@@ -87,13 +86,13 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
         f"{text} ({ends})" if ends else text
         for text, ends in zip(data["text"], data["range"], strict=True)
     ]
-    data = cells(data, "kappa", (min(0.0, float(data["kappa"].min())), 1.0))
+    domain = (min(0.0, float(data["kappa"].min())), 1.0)
     return Figure(
         "vote-agreement",
         "Agreement of models",
         f"Cohen's kappa between the votes of every two models on {label} prompts (1: they refuse "
         "the same prompts, 0: no more than chance); in small figures the 95 % interval.",
-        in_panels(data, "model_a", "model_b"),
+        heat_map(data, "kappa", domain, "model_a", "model_b"),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper", "jaccard"]],
     )
 
@@ -111,54 +110,48 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
         return None
     data = with_shown_names(similarity, "method", "other").assign(
         text=[f"{value:z.2f}" for value in similarity["similarity"]],
-        range="",
         interval=[f"{value:.3f}" for value in similarity["similarity"]],
         n=similarity["pairs"],
     )
-    low, high = float(data["similarity"].min()), float(data["similarity"].max())
+    domain = (float(data["similarity"].min()), float(data["similarity"].max()))
     return Figure(
         "method-similarity",
         "Semantic similarity of rewriting methods",
         "Mean cosine similarity between the prompts of two methods; no prompt is compared with "
         "itself. Empty: nothing to compare.",
-        in_panels(cells(data, "similarity", (low, high)), "method", "other"),
+        heat_map(data, "similarity", domain, "method", "other"),
         similarity,
     )
 
 
-def cells(data: pd.DataFrame, value: str, domain: tuple[float, float]) -> pd.DataFrame:
-    """Add the colour of each cell (``fill``) and of what is written in it (``ink``).
-
-    Args:
-        data: The cells.
-        value: Column that they are coloured by.
-        domain: Its values at the pale and at the deep end.
-    """
-    low, high = domain
-    depth = ((data[value] - low) / ((high - low) or 1.0)).clip(0, 1)
-    return data.assign(
-        fill=[_between(share) for share in depth],
-        ink=["white" if share >= _WHITE_FROM else "black" for share in depth],
-    )
-
-
-def in_panels(
+def heat_map(
     data: pd.DataFrame,
+    value: str,
+    domain: tuple[float, float],
     row: str,
     column: str,
     order: Sequence[str] | None = None,
     panel: str = "model",
 ) -> Any:
-    """Draw the heat map of cells, or of each model's cells in a panel of its own.
+    """Draw cells coloured by a value, or each model's cells in a panel of its own.
 
     Args:
-        data: Cells with ``fill``, ``ink``, ``text``, ``range`` (below the text, or empty),
-            ``interval`` and ``n``.
+        data: Cells with ``text``, ``range`` where something stands below the text, ``interval``
+            and ``n``.
+        value: Column that they are coloured by.
+        domain: Its values at the pale and at the deep end.
         row: Column that goes down.
         column: Column that goes across.
         order: Order of rows and of columns, if not that of the alphabet.
         panel: Column that has a panel for each of its values, where there is one of this name.
     """
+    low, high = domain
+    depth = ((data[value] - low) / ((high - low) or 1.0)).clip(0, 1)
+    data = data.assign(
+        fill=[_between(share) for share in depth],
+        ink=["white" if share >= _WHITE_FROM else "black" for share in depth],
+        range=data.get("range", ""),
+    )
     rows, columns = (
         sorted(data[name].unique(), key=order.index if order else None) for name in (row, column)
     )

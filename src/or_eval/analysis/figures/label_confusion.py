@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import Figure, percent
-from or_eval.analysis.figures.heat_maps import cells, in_panels
+from or_eval.analysis.figures.heat_maps import heat_map
 from or_eval.analysis.label_agreement import LABELS, LabelAgreement
 
 
@@ -40,11 +40,6 @@ def label_confusion(found: LabelAgreement) -> Figure | None:
         "People's labels and the scorer's",
         f"Rows are what people said, columns what the scorer said; shares are of the row.{kappa}"
         f"{'.' if kappa else ''}",
-        in_panels(
-            cells(data, "share", (0.0, 1.0)),
-            "people",
-            "scorer",
-            [*LABELS, "unscored"],
-        ),
+        heat_map(data, "share", (0.0, 1.0), "people", "scorer", [*LABELS, "unscored"]),
         data[["people", "scorer", "n", "share"]],
     )
