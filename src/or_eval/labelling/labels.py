@@ -49,7 +49,8 @@ def labels(folder: Path) -> pd.DataFrame:
         ``reason``, ``harm``, ``annotators`` (how many), ``adjudicated_by``. Where requests were
         asked about, ``harm`` takes the place of ``human_label`` and ``reason``.
     """
-    asks, main = (given := read_round(folder)).asks, given.question
+    asked = read_round(folder)
+    asks, main = asked.asks, asked.question
     sample = read_sample(folder).set_index("key")
     said = {key: said for key, said in _last(folder, main).items() if key in sample.index}
     decided = _decisions(folder, main)

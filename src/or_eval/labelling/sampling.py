@@ -11,10 +11,10 @@ import pandas as pd
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.sources.errors import DataError
 
-STRATUM = ("model", "label", "decided_by", "certain", "refused")
+STRATUM: tuple[str, ...] = ("model", "label", "decided_by", "certain", "refused")
 """What responses of one stratum have in common: the cells that corrections are made by."""
 
-PROMPT_STRATUM = ("label", "language", "category", "refused_by")
+PROMPT_STRATUM: tuple[str, ...] = ("label", "language", "category", "refused_by")
 """What prompts of one stratum have in common; ``refused_by`` tells how many models refuse them."""
 
 _SPREAD = ("judge_disagrees", "response_class", "category", "language", "method")
