@@ -16,6 +16,7 @@ from inspect_ai.model import get_model
 from or_eval.cli.classify import classify
 from or_eval.schema import Turn, prompt_id
 from or_eval.sources import DataError
+from or_eval.sources.answered_prompts import answered_prompts
 from or_eval.sources.responses import load_responses
 from or_eval.tasks import prompts
 from replayed import logs_of, run_replay, try_replay, write_jsonl
@@ -93,14 +94,13 @@ def test_without_a_set_dialogues_are_what_the_file_says(tmp_path: Path) -> None:
     rows = [
         {"prompt": turns(SHARPEN, REFUSAL, WHITTLE), "a_response": ANSWER, "b_response": REFUSAL}
     ]
-    run_replay(write_jsonl(tmp_path / "r.jsonl", rows), "--log-dir", tmp_path / "logs")
-    before = [Turn("user", SHARPEN), Turn("assistant", REFUSAL)]
-    for name, log in logs_of(tmp_path / "logs").items():
-        [sample] = log.samples or []
-        assert sample.id == prompt_id(WHITTLE, before)
-        assert (
-            sample.scores["refusal"].answer == {"a": "direct_answer", "b": "direct_refusal"}[name]
-        )
+    file = load_responses(write_jsonl(tmp_path / "r.jsonl", rows))
+    before = (Turn("user", SHARPEN), Turn("assistant", REFUSAL))
+    for name in ("a", "b"):
+        [record] = answered_prompts(file, name).prompts.records
+        assert (record.prompt, record.before) == (WHITTLE, before)
+        [stored] = file.answers_of(name)[record.id]
+        assert stored.text == {"a": ANSWER, "b": REFUSAL}[name]
 
 
 def test_any_task_is_answered_by_the_whole_dialogue(tmp_path: Path) -> None:
