@@ -103,6 +103,21 @@ def test_without_a_set_dialogues_are_what_the_file_says(tmp_path: Path) -> None:
         assert stored.text == {"a": ANSWER, "b": REFUSAL}[name]
 
 
+def test_what_a_set_says_of_answers_and_systems_tells_its_dialogues_apart(tmp_path: Path) -> None:
+    given = [
+        turns(SHARPEN, REFUSAL, WHITTLE),
+        turns(SHARPEN, ANSWER, WHITTLE),
+        turns(SHARPEN, ANSWER, WHITTLE, system="Be brief."),
+    ]
+    file = write_jsonl(tmp_path / "r.jsonl", [{"messages": d, "response": "?"} for d in given])
+    data = write_jsonl(tmp_path / "set.jsonl", [{"messages": d, "label": "safe"} for d in given])
+    records = answered_prompts(load_responses(file), "m", data).prompts.records
+    assert [record.before for record in records] == [
+        tuple(Turn(*turn.values()) for turn in dialogue[:-1]) for dialogue in given
+    ]
+    assert [record.seed_id for record in records] == [None] * 3
+
+
 def test_any_task_is_answered_by_the_whole_dialogue(tmp_path: Path) -> None:
     given = [
         {"messages": turns(SHARPEN, REFUSAL, WHITTLE), "label": "safe"},
