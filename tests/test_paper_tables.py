@@ -92,6 +92,7 @@ def test_texts_are_escaped() -> None:
     # a line break would take what stands in brackets after it for its own argument
     assert escaped("[a|b] *c*") == r"{[}a\textbar{}b{]} {*}c{*}"
     assert escaped("a--b") == "a-{}-b"
+    assert escaped("-2.4 (-3.0 to +1.5), 2025-01-02") == "$-$2.4 ($-$3.0 to +1.5), 2025-01-02"
     assert escaped("é 北京") == r"é \unicodetext{北京}{U+5317 U+4EAC}"
 
 

@@ -17,6 +17,7 @@ from or_eval.analysis.corrections import (
 )
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.rates import class_shares, fourfold, rates
+from or_eval.analysis.report.contents import worded
 from or_eval.intervals import rate_interval, t_quantile, wilson
 
 TOLERANCE = 1e-6
@@ -208,5 +209,13 @@ def test_the_fourfold_table_by_hand() -> None:
     assert row["f1"] == pytest.approx(2 * (24 / 34) * 0.8 / (24 / 34 + 0.8))
     for name in ("accuracy", "precision", "recall", "f1", "specificity"):
         assert 0 < row[f"{name}_lower"] < row[name] < row[f"{name}_upper"] < 1
+    # what hangs on the mix of safe and toxic prompts is said to, and nothing else
+    toxic = frame[frame["label"] == "toxic"]
+    more = pd.concat([frame, toxic.assign(id="b" + toxic["id"])], ignore_index=True)
+    other = fourfold(more).loc[0]
+    changed = {name: bool(other[name] != row[name]) for name in ("precision", "f1", "recall")}
+    assert changed == {"precision": True, "f1": True, "recall": False}
+    words = worded("fourfold", pd.DataFrame(), by_language="", corrected="").note
+    assert "Accuracy, precision and F1 hang on how many of the prompts are toxic" in words
     plain = wilson(0.8, 30)
     assert row["recall_lower"] == pytest.approx(plain.lower, abs=0.06)

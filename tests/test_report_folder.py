@@ -12,6 +12,7 @@ import pytest
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis import report as reports
+from or_eval.analysis.progress import tracked, working
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.findings import find
 from or_eval.analysis.report.folder import write_folder
@@ -137,6 +138,20 @@ def test_reports_written_at_once_do_not_mix(tmp_path: Path) -> None:
     assert files == set(found["files"])
     assert len(files) == 2 + 3 * (2 + int(number) % 4)
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_how_far_it_has_come_is_shown_at_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for terminal in (False, True):
+        if terminal:
+            monkeypatch.setenv("FORCE_COLOR", "1")
+        assert list(tracked(["a", "b"], "Reading logs")) == ["a", "b"]
+        with working("Comparing models"):
+            pass
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert ("Reading logs" in shown.err) is terminal
 
 
 def test_missing_extra_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ _SPECIAL = {
 }
 # What LaTeX sets in its first encoding: ASCII, and the accented letters of Latin 1.
 _FURTHER = re.compile(r"[^ -~À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ" + "".join(_SPECIAL).replace("]", r"\]") + "]+")
+_MINUS = re.compile(r"(?<![\w}-])-(?=\d)")
 _HEAD = r"""% \usepackage{booktabs,graphicx,longtable}
 % pdfLaTeX shows the codes of letters beyond Latin 1; XeLaTeX and LuaLaTeX show the letters.
 \providecommand{\unicodetext}[2]{\ifdefined\Umathchar#1\else#2\fi}
@@ -91,4 +92,4 @@ def escaped(text: str) -> str:
         else:
             plain = "".join(_SPECIAL.get(character, character) for character in part)
             parts.append(re.sub("-(?=-)", "-{}", plain) if "--" in part else plain)
-    return "".join(parts)
+    return _MINUS.sub("$-$", "".join(parts))
