@@ -277,8 +277,13 @@ def test_meta_is_what_all_logs_say_and_is_never_cut(tmp_path: Path) -> None:
             made_sample("short", 1.0, meta={"focus": "kill", "human": model}),
             made_sample("long", 1.0, meta={"note": long, "human": model}),
             made_sample("none", 1.0),
+            made_sample("other", 1.0, meta={"votes": 5}),
+            made_sample("before", 1.0, meta={"votes": {"a": False, "c": True}}),
         ]
         made_log(tmp_path / f"{model}.eval", model, samples, second=second)
+    chosen = vote(tmp_path, VoteRule(min_votes=2)).table.set_index("id")["meta"].map(json.loads)
+    assert chosen["none"] == chosen["other"] == {"votes": {"a": True, "b": True}}
+    assert chosen["before"] == {"votes": {"a": True, "b": True, "c": True}}
     meta = vote(tmp_path).table.set_index("id")["meta"]
     assert json.loads(meta["short"]) == {"focus": "kill"}
     assert json.loads(meta["long"]) == {"note": long}

@@ -122,10 +122,8 @@ def votes_in(
     kept, funnel = select(matrix, wanted)
     prompts, votes = _with_meta(logs.prompts.loc[kept], logs.responses), matrix.loc[kept]
     if wanted != VoteRule():  # whoever is tested on these prompts was asked for them already
-        meta = [
-            (meta or {}) | {"votes": ((meta or {}).get("votes") or {}) | row}
-            for meta, row in zip(prompts["meta"], _by_model(votes), strict=True)
-        ]
+        pairs = zip(prompts["meta"], _by_model(votes), strict=True)
+        meta = [_with_votes(said or {}, row) for said, row in pairs]
         prompts = prompts.assign(meta=pd.Series(meta, prompts.index, dtype=object))
     return Votes(
         vote_table(prompts, votes),
@@ -225,6 +223,11 @@ def _by_model(matrix: pd.DataFrame) -> list[dict[str, bool | None]]:
         {str(model): said[vote] for model, vote in zip(matrix.columns, row, strict=True)}
         for row in matrix.astype("Int64").to_numpy(dtype="int64", na_value=-1).tolist()
     ]
+
+
+def _with_votes(meta: dict[str, Any], votes: dict[str, bool | None]) -> dict[str, Any]:
+    earlier = meta.get("votes")
+    return meta | {"votes": (earlier if isinstance(earlier, dict) else {}) | votes}
 
 
 def response_counts(responses: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, int]:
