@@ -261,8 +261,17 @@ def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
     lines[2] = lines[2].replace("direct_answer", "direct_anwser")
     history.write_text("\n".join(lines) + "\n")
     assert "history.jsonl, line 3" in run("label", "status", out).output
-    history.write_text(lines[0] + "\n{\n")
-    assert "history.jsonl, line 2" in run("label", "status", out).output
+    for changed in ("{", '"\xe4"'):
+        history.write_bytes(f"{lines[0]}\n{changed}\n".encode("latin-1"))
+        assert "history.jsonl, line 2: is not as" in run("label", "status", out).output
+    # A name that breaks lines elsewhere breaks none here.
+    history.unlink()
+    export = tmp_path / "ex\u2028port\x85.json"
+    tasks = json.loads((out / "tasks.json").read_text("utf-8"))
+    tasks[0]["annotations"] = [{"completed_by": 1, "result": [HARMLESS_RESULT]}]
+    export.write_text(json.dumps(tasks[:1]))
+    done("label", "import", out, export)
+    assert "1 labelled" in done("label", "import", out, export)
 
 
 def test_what_strangers_write_does_no_harm_where_it_is_shown(
@@ -350,8 +359,8 @@ def test_files_of_a_folder_that_were_changed_are_named(
     out = tmp_path / "labels"
     options = ("--annotator", "ana", "--gold", gold)
     done("label", "export", label_logs, "--out", out, "--size", 6, *options)
-    for text in ("{", '{"key": 1}\n', "[]\n"):
-        (out / name).write_text(text)
+    for text in (b"{", b'{"key": 1}\n', b"[]\n", b'{"key": "\xe4"}\n'):
+        (out / name).write_bytes(text)
         result = run("label", "import", out, out / "ana.xlsx")
         assert isinstance(result.exception, SystemExit), result.exception
         assert name in result.output

@@ -79,7 +79,7 @@ def read_gold(folder: Path) -> list[GoldCase]:
     if not path.exists():
         return []
     cases = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             row = json.loads(line)
             answer = row.pop("answer")

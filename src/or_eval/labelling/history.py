@@ -105,7 +105,7 @@ def read_history(folder: Path) -> list[Annotation]:
     if not path.exists():
         return []
     found = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             found.append(Annotation(**json.loads(line)))
             _check(found[-1])

@@ -57,7 +57,8 @@ def write_spreadsheet(
     ):
         if name not in columns:
             continue
-        _write_choices(guide, start, choices)
+        for line, choice in enumerate(choices.values(), start=start):
+            _write(guide, line, [choice.name, choice.means])
         rule = DataValidation(
             type="list",
             formula1=f"guide!$A${start}:$A${start + len(choices) - 1}",
@@ -148,11 +149,6 @@ def _word(name: str, kind: str, where: str) -> str | None:
             if name in (word, choice.name):
                 return word
     raise DataError(f"{where}: {shown(name)} is none of the choices; nothing was imported")
-
-
-def _write_choices(sheet: Worksheet, start: int, choices: dict[str, Choice]) -> None:
-    for line, choice in enumerate(choices.values(), start=start):
-        _write(sheet, line, [choice.name, choice.means])
 
 
 def _write(sheet: Worksheet, line: int, texts: Sequence[str], *, bold: bool = False) -> None:
