@@ -393,6 +393,25 @@ def test_a_folder_with_tasks_is_not_overwritten(label_logs: Path, label_folder: 
     assert (label_folder / "ana.xlsx").read_bytes() == before
 
 
+def test_an_export_that_was_stopped_can_be_made_again(
+    label_logs: Path, gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "labels"
+    export = ("label", "export", label_logs, "--out", out, "--size", 6, "--annotator", "ana")
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("or_eval.labelling.spreadsheet.write_spreadsheet", stopped)
+        result = run(*export, "--gold", gold)
+    assert result.output.strip() == "Aborted!"
+    done(*export)
+    assert sorted(keys(out / "ana.xlsx")) == sorted(
+        task["data"]["key"] for task in json.loads((out / "tasks.json").read_text("utf-8"))
+    )
+
+
 def test_prompts_of_a_data_set_are_asked_about(tmp_path: Path) -> None:
     data, out = tmp_path / "prompts.csv", tmp_path / "audit"
     rows = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from or_eval.labelling.gold import GoldCase, read_gold, write_gold
+from or_eval.labelling.gold import GOLD, GoldCase, read_gold, write_gold
 from or_eval.labelling.labels import (
     LABELS,
     SAMPLE,
@@ -47,8 +47,8 @@ def write_round(
     folder.mkdir(parents=True, exist_ok=True)
     words = wording(given.language)
     rows.to_json(folder / SAMPLE, orient="records", lines=True, force_ascii=False)
-    (folder / ROUND).write_text(given.model_dump_json(indent=1) + "\n", "utf-8")
-    written = [folder / SAMPLE, folder / ROUND]
+    written = [folder / SAMPLE]
+    (folder / GOLD).unlink(missing_ok=True)  # of an export that was stopped
     if gold:
         written.append(write_gold(folder, list(gold)))
     tasks = tasks_by_key(folder)
@@ -66,7 +66,9 @@ def write_round(
         sheet = folder / f"{annotator}.xlsx"
         write_spreadsheet(sheet, [tasks[key] for key in keys], words, given.asks)
         written.append(sheet)
-    return written
+    # Last, since it says that the tasks are there: an export that was stopped can be made again.
+    (folder / ROUND).write_text(given.model_dump_json(indent=1) + "\n", "utf-8")
+    return [*written, folder / ROUND]
 
 
 def tasks_by_key(folder: Path) -> dict[str, Task]:
