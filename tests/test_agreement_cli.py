@@ -136,6 +136,9 @@ def test_epochs_are_told_apart_by_epoch_or_by_the_response(tmp_path: Path) -> No
     done = run(log, "--labels", ambiguous, *YES_NO, "--out", tmp_path / "out")
     assert isinstance(done.exception, DataError)
     assert "responses are not told apart by id" in str(done.exception)
+    twice = table(tmp_path / "twice.jsonl", [*by_epoch, by_epoch[0]])
+    done = run(log, "--labels", twice, *YES_NO, "--out", tmp_path / "out")
+    assert str(done.exception) == "labels, line 4: labels id 'x', epoch '3' again; remove one"
 
 
 def test_several_annotators_are_measured_against_each_other(tmp_path: Path) -> None:

@@ -129,12 +129,16 @@ def join_labels(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:
     by = _join_keys(verdicts, labels)
     left, right = _texts(verdicts, by), _texts(labels, by)
     for frame, whose in ((left, "responses"), (right, "labels")):
-        if frame.duplicated().any():
-            raise DataError(
-                f"labels: {whose} are not told apart by {', '.join(by)} (as "
-                f"{_first(frame[frame.duplicated()])}); "
-                "add a column epoch or response to the labels"
-            )
+        again = frame[frame.duplicated()]
+        if again.empty:
+            continue
+        if whose == "labels" and {"epoch", "response"} & set(by):
+            line = again.index[0]
+            raise DataError(f"labels, line {line}: labels {_first(again)} again; remove one")
+        raise DataError(
+            f"labels: {whose} are not told apart by {', '.join(by)} (as {_first(again)}); "
+            "add a column epoch or response to the labels"
+        )
     places = right.reset_index(names="_row").merge(
         left.reset_index(names="_verdict"), on=by, how="inner"
     )
