@@ -178,6 +178,9 @@ def test_targets_are_met_or_the_shortfall_is_stated(built: Any) -> None:
         assert kept[cell.category, cell.language, cell.method] == cell.kept
         assert cell.kept + cell.missing == cell.wanted == PER_CATEGORY
     assert table.kept.sum() > 0.5 * table.wanted.sum() if FULL else table.kept.sum() > 0
+    assert table.missing.sum() > 0
+    card = (out / "dataset" / "README.md").read_text()
+    assert f"came out. {table.missing.sum()} that were to be there are missing." in card
 
 
 def test_labels_of_responses_are_published_with_each_row(built: Any) -> None:

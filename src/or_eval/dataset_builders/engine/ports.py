@@ -160,6 +160,7 @@ class StageFacts(NamedTuple):
         params: Its parameters, defaults included.
         figures: Its tables of one row, by name, such as the agreement of a panel.
         sources: Rows kept by source.
+        missing: Rows that were to be there at its end and aren't.
     """
 
     name: str
@@ -173,6 +174,7 @@ class StageFacts(NamedTuple):
     params: Mapping[str, Any] = MappingProxyType({})
     figures: Mapping[str, dict[str, Any]] = MappingProxyType({})
     sources: Mapping[str, int] = MappingProxyType({})
+    missing: int = 0
 
 
 class Spent(NamedTuple):

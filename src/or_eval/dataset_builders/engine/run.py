@@ -284,6 +284,7 @@ class Build:
                 params=entry.params.model_dump(mode="json"),
                 figures=made.figures,
                 sources=made.sources,
+                missing=total(made.short),
             )
 
         try:

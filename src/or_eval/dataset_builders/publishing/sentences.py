@@ -13,7 +13,8 @@ from or_eval.dataset_builders.publishing.local_paths import without_folders
 def sentence(stage: StageFacts) -> str:
     """Say what a stage did; of a stage of one's own, how many rows it kept."""
     said = _SENTENCES.get(stage.kind, _any_stage)(stage)
-    return f"{cell(stage.name)}: {said}"
+    short = f" {stage.missing} that were to be there are missing." if stage.missing else ""
+    return f"{cell(stage.name)}: {said}{short}"
 
 
 def spending(spent: Sequence[Spent]) -> str:
