@@ -21,6 +21,7 @@ import pandas as pd
 
 from or_eval.analysis.lineage import Level, Step, lineage_effects
 from or_eval.analysis.paired_tests import MORE
+from or_eval.analysis.responses import Logs
 from or_eval.analysis.structure.measures import MEASURES
 from or_eval.analysis.structure.prediction import predictions
 from or_eval.analysis.structure.refusal_effects import samples, structure_effects
@@ -61,7 +62,7 @@ def world(seed: int, families: int, *, planted: bool) -> World:
             log_odds += METHOD_EFFECT * (prompts["method"] == PLANTED_METHOD).to_numpy()
             log_odds += MEASURE_EFFECT * standard.to_numpy()
         refused = random.random(len(prompts)) < 1 / (1 + np.exp(-log_odds))
-        parts.append(prompts.reset_index().assign(model=f"model {model}", refused=refused))
+        parts.append(prompts.reset_index().assign(model=f"model {model}", refused=refused, log=""))
     responses = pd.concat(parts, ignore_index=True).astype({"refused": "boolean"})
     return World(responses, prompts, values)
 
@@ -79,7 +80,7 @@ def lineage(families: int) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["id", "family", "language", "method", "seed_id"])
     frame = frame.astype({"method": "str", "seed_id": "str"})
     category = [f"category {family % CATEGORIES}" for family in frame["family"]]
-    frame = frame.assign(category=category, label="safe", pair_id=None)
+    frame = frame.assign(category=category, label="safe", pair_id=None, meta=None)
     return frame.set_index("id")
 
 
@@ -116,7 +117,7 @@ class Found(NamedTuple):
 
 def found(of: World, *, planted: bool) -> Found:
     """Count what is called more than chance."""
-    lineage_table = lineage_effects(of.responses, of.prompts)
+    lineage_table = lineage_effects(Logs([], of.prompts, of.responses, []))
     told = lineage_table[lineage_table["verdict"] == MORE]
     methods = told[(told["step"] == Step.METHOD) & (told["a"] == PLANTED_METHOD)]
     # rewrites by a method that raises refusal raise that of all rewrites

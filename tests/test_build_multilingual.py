@@ -18,6 +18,8 @@ import pandas as pd
 import pytest
 
 from multilingual_models import CATEGORIES, TOXIC, model
+from or_eval.analysis.lineage import CHOSE, lineage_effects
+from or_eval.analysis.responses import read_logs
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.ports import StageFacts
 from or_eval.dataset_builders.engine.recipe import load_recipe
@@ -191,6 +193,15 @@ def test_labels_of_responses_are_published_with_each_row(built: Any) -> None:
     row = next(iter(rows_of(out, "publish").values()))
     assert row.meta["labels"]["openai-api/loopback/weak"]["agreement"] == 1
     assert row.meta["licence"] in ("MIT", "CC-BY-4.0")
+
+
+def test_a_model_that_chose_base_prompts_is_not_compared_on_them(built: Any) -> None:
+    """Its responses to base prompts are in the log of the first test, which was before the choice."""
+    out, _ = built
+    table = lineage_effects(read_logs(out / "logs", models=["openai-api/loopback/weak"]))
+    told = table.set_index(["a", "b"])["verdict"]
+    assert told["seed", "base"] == CHOSE
+    assert (told.drop([("seed", "base")]) != CHOSE).all()
 
 
 @pytest.mark.skipif("OR_EVAL_KILLS" not in os.environ, reason="set OR_EVAL_KILLS to kill it on its way")  # fmt: skip

@@ -140,7 +140,7 @@ def test_a_model_that_chose_its_prompts_is_named(tmp_path: Path) -> None:
     for name in ("openai/m", "new"):
         made_log(tmp_path / f"{name[:3]}.eval", name, samples)
     [note] = read_logs(tmp_path).notes
-    assert note.startswith("openai/m helped to choose 2 of these 3 prompts")
+    assert note.startswith("openai/m helped to choose 2 of these 3 prompts,")
 
 
 def test_variance_within_and_between_prompts_is_that_of_an_analysis_of_variance() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from or_eval.analysis.lineage import OTHER_METHODS, levels, lineage_effects
+from or_eval.analysis.lineage import CHOSE, OTHER_METHODS, levels, lineage_effects
 from or_eval.analysis.paired_tests import CHANCE, MORE
+from or_eval.analysis.responses import Logs
 from planted import found, world
 
 FAMILIES = 8
@@ -23,14 +24,18 @@ def lineage(*, seeds: bool = True) -> pd.DataFrame:
             rows.append((seed, language, "expand", base))
             rows += [(f"{name}{family}{language}", language, name, seed) for name in "xy"]
     frame = pd.DataFrame(rows, columns=["id", "language", "method", "seed_id"])
-    frame = frame.astype({"method": "str", "seed_id": "str"}).assign(label="safe", pair_id=None)
+    frame = frame.astype({"method": "str", "seed_id": "str"}).assign(
+        label="safe", pair_id=None, meta=None
+    )
     if not seeds:
         frame = frame[frame["method"].isin(["x", "y"])]
     return frame.set_index("id")
 
 
-def answers(prompts: pd.DataFrame, refused: list[bool]) -> pd.DataFrame:
-    return prompts.reset_index().assign(model="m", refused=pd.array(refused, dtype="boolean"))
+def logs(prompts: pd.DataFrame, refused: list[bool], *models: str) -> Logs:
+    answered = prompts.reset_index().assign(refused=pd.array(refused, dtype="boolean"), log="")
+    responses = [answered.assign(model=model) for model in models or ("m",)]
+    return Logs([], prompts, pd.concat(responses, ignore_index=True), [])
 
 
 def test_levels_are_told_by_method_and_seed() -> None:
@@ -50,7 +55,7 @@ def test_each_step_is_compared_with_what_it_was_made_from() -> None:
     refused = (prompts["method"] == "x") | (
         (prompts["method"] == "expand") & (prompts["language"] == "zh")
     )
-    table = lineage_effects(answers(prompts, refused.tolist()), prompts)
+    table = lineage_effects(logs(prompts, refused.tolist()))
     told = table.set_index(["step", "a", "b"])[["n", "rate_a", "rate_b", "difference"]]
     assert told.T.to_dict("list") == {
         # the base prompt is English, and so are the seed prompts compared with it
@@ -68,7 +73,7 @@ def test_each_step_is_compared_with_what_it_was_made_from() -> None:
 
 def test_methods_are_compared_with_each_other_where_no_seed_was_asked() -> None:
     prompts = lineage(seeds=False)
-    table = lineage_effects(answers(prompts, (prompts["method"] == "x").tolist()), prompts)
+    table = lineage_effects(logs(prompts, (prompts["method"] == "x").tolist()))
     methods = table[table["step"] == "method"].set_index("a")
     assert set(methods["b"]) == {OTHER_METHODS}
     assert methods["difference"].to_dict() == {"x": 1, "y": -1}
@@ -76,15 +81,43 @@ def test_methods_are_compared_with_each_other_where_no_seed_was_asked() -> None:
 
 def test_prompts_with_nothing_in_common_are_not_compared() -> None:
     prompts = lineage().assign(seed_id=None)
-    assert lineage_effects(answers(prompts, [True] * len(prompts)), prompts).empty
+    assert lineage_effects(logs(prompts, [True] * len(prompts))).empty
 
 
 def test_prompts_without_a_verdict_are_left_out() -> None:
     prompts = lineage()
-    responses = answers(prompts, [False] * len(prompts))
-    responses.loc[responses["id"] == "b0", "refused"] = pd.NA
-    table = lineage_effects(responses, prompts).set_index(["step", "a"])
+    answered = logs(prompts, [False] * len(prompts))
+    answered.responses.loc[answered.responses["id"] == "b0", "refused"] = pd.NA
+    table = lineage_effects(answered).set_index(["step", "a"])
     assert table.loc[("level", "seed"), "n"] == FAMILIES - 1
+
+
+def test_base_prompts_that_a_model_chose_are_not_compared_for_it() -> None:
+    """All base prompts are refused, as those are that a model was asked to choose; nothing else."""
+    prompts = lineage()
+    seeds = prompts["method"] == "expand"
+    prompts["meta"] = prompts["meta"].mask(
+        seeds, pd.Series([{"chosen_by": ["m"]}] * len(prompts), prompts.index)
+    )
+    base = prompts["seed_id"].isna()
+    translated = prompts[base].assign(
+        language="zh", method="translation", seed_id=prompts.index[base]
+    )
+    prompts = pd.concat([prompts, translated.rename(lambda id: f"{id}zh")])
+    refused = prompts["seed_id"].isna().tolist()
+    table = lineage_effects(logs(prompts, refused, "m (system_prompt=safe)", "new"))
+    told = table.set_index(["model", "step", "a"])
+    own = told.loc[("m (system_prompt=safe)", "level", "seed")]
+    assert own["verdict"] == CHOSE
+    assert own[["rate_a", "rate_b"]].tolist() == [0, 1]
+    assert own[["difference", "lower", "upper", "p"]].isna().all()
+    assert told.loc[("new", "level", "seed"), ["difference", "verdict"]].tolist() == [-1, MORE]
+    # nor are they on either side of a comparison of languages
+    assert told.loc[("m (system_prompt=safe)", "language", "zh"), ["n", "difference"]].tolist() == [
+        3 * FAMILIES,
+        0,
+    ]
+    assert told.loc[("new", "language", "zh"), "n"] == 4 * FAMILIES
 
 
 def test_a_planted_method_and_measure_are_found_and_nothing_else() -> None:

@@ -12,6 +12,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+VOTES = "votes"
+"""Key of a prompt's ``meta`` for the votes that it was chosen by: model to whether it refused."""
+
+CHOSEN_BY = "chosen_by"
+"""Key of a prompt's ``meta`` for the models whose votes chose what it was written from."""
+
 
 class Label(StrEnum):
     """What a prompt is.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -12,6 +13,9 @@ import pandas as pd
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.paired_tests import COLUMNS, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
+from or_eval.analysis.responses import Logs
+from or_eval.analysis.samples import whole_meta
+from or_eval.analysis.selection import choosers
 
 EXPAND = "expand"
 """Method of seed prompts, which were expanded from base prompts."""
@@ -39,6 +43,10 @@ class Step(StrEnum):
 OTHER_METHODS = "other methods"
 """What a method is compared with where the seed prompts weren't asked."""
 
+CHOSE = "biased: it helped to choose the base prompts"
+"""Verdict where a model's own refusals chose the base prompts: these were partly refused by chance,
+so that their seed prompts are refused less often whatever expansion does."""
+
 
 def levels(prompts: pd.DataFrame) -> pd.Series[str]:
     """Give each prompt's level.
@@ -53,12 +61,17 @@ def levels(prompts: pd.DataFrame) -> pd.Series[str]:
     found = pd.Series(Level.REWRITE.value, index=prompts.index, name="level")
     found[method.isna() & seed.isna()] = Level.BASE.value
     found[method == EXPAND] = Level.SEED.value
-    translated = (method == TRANSLATION) & seed.isin(found.index)
-    found[translated] = found.reindex(seed[translated]).to_numpy()
-    return found
+    return _as_translated(found, prompts)
 
 
-def lineage_effects(responses: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:
+def _as_translated(values: pd.Series[str], prompts: pd.DataFrame) -> pd.Series[str]:
+    """Give translations the value of what they were translated from."""
+    seed = prompts["seed_id"]
+    translated = (prompts["method"] == TRANSLATION) & seed.isin(values.index)
+    return values.mask(translated, values.reindex(seed).set_axis(values.index))
+
+
+def lineage_effects(logs: Logs) -> pd.DataFrame:
     """Compare prompts that have their seed in common and differ in one step.
 
     - ``level``: seed prompts with their base prompts, and rewrites with their seed prompts, pair
@@ -68,16 +81,18 @@ def lineage_effects(responses: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFr
     - ``language``: prompts of one family, level and method in two languages.
 
     Args:
-        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
-        prompts: Its frame of prompts.
+        logs: The frames of logs.
 
     Returns:
         A row per label, model and comparison: ``label``, ``model``, ``step``, ``a``, ``b``,
         ``n`` (matched prompts, or groups of them), ``rate_a``, ``rate_b``, and what
         :func:`or_eval.analysis.paired_tests.compare_all` gives: the difference is what ``a`` adds
-        to ``b``.
+        to ``b``. Seed prompts aren't compared with base prompts that the model helped to choose
+        (:data:`CHOSE`).
     """
+    responses, prompts = logs.responses, logs.prompts
     known = prompts.assign(level=levels(prompts), family=prompt_families(prompts))
+    chosen_by = _choosers(known, responses)
     parts = []
     for label in measures_in(responses):
         means = prompt_means(responses[responses["label"] == label])
@@ -85,53 +100,96 @@ def lineage_effects(responses: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFr
         found = [
             (str(model), comparison)
             for model in means.columns
-            for comparison in _comparisons(asked.assign(value=means[model].reindex(asked.index)))
+            for comparison in _comparisons(
+                asked.assign(
+                    value=means[model].reindex(asked.index),
+                    chosen=_chosen(asked, chosen_by, str(model)),
+                )
+            )
         ]
         if not found:
             continue
         families = pd.concat([comparison.matches["family"] for _, comparison in found])
         families = families[~families.index.duplicated()]
         contrasts = [
-            paired(*comparison.matches[["one", "other"]].reindex(families.index).to_numpy().T)
+            paired(*comparison.values().reindex(families.index).to_numpy().T)
             for _, comparison in found
         ]
         rows = [{"label": label.value, "model": model, **c.row} for model, c in found]
         tested = compare_all(contrasts, families, cautious=True)
-        parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
+        verdicts = tested["verdict"].mask([comparison.biased for _, comparison in found], CHOSE)
+        parts.append(pd.concat([pd.DataFrame(rows), tested.assign(verdict=verdicts)], axis=1))
     names = ["label", "model", "step", "a", "b", "n", "rate_a", "rate_b", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
 
 
 class _Comparison(NamedTuple):
-    """What is compared, and the matched values: ``one``, ``other`` and ``family`` of each match."""
+    """What is compared.
+
+    Attributes:
+        row: What the table says of it.
+        matches: The matched values: ``one``, ``other`` and ``family`` of each match.
+        biased: Whether the model's own refusals chose one side of it.
+    """
 
     row: dict[str, Any]
     matches: pd.DataFrame
+    biased: bool = False
+
+    def values(self) -> pd.DataFrame:
+        """Give the two sides of each match; nothing where a test would say what isn't so."""
+        sides = self.matches[["one", "other"]]
+        return sides.iloc[:0] if self.biased else sides
+
+
+def _choosers(prompts: pd.DataFrame, responses: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """Give the models whose votes chose the base prompts of each family.
+
+    What was written from a base prompt tells of them as well: the log of the test by which it was
+    chosen was made before the choice.
+    """
+    told = prompts[(prompts["level"] != Level.REWRITE) & prompts["family"].duplicated(keep=False)]
+    found: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+    for family, meta in zip(told["family"], whole_meta(responses, told), strict=True):
+        found[family] |= choosers(meta)
+    return found
+
+
+def _chosen(
+    prompts: pd.DataFrame, chosen_by: Mapping[str, frozenset[str]], model: str
+) -> pd.Series[bool]:
+    """Tell which are base prompts that a model helped to choose, whatever its condition."""
+    name = model.partition(" (")[0]
+    by_model = prompts["family"].map(lambda family: name in chosen_by[family])
+    return by_model.astype(bool) & (prompts["level"] == Level.BASE)
 
 
 def _comparisons(prompts: pd.DataFrame) -> Iterator[_Comparison]:
     prompts = prompts[prompts["value"].notna()]
-    origins = prompts[["value", "level", "language"]]
+    origins = prompts[["value", "level", "language", "chosen"]]
     origins = origins.add_suffix("_of_origin")
     made = prompts.join(origins, on="seed_id")
     made = made[made["language"] == made["language_of_origin"]]
     made = made.rename(columns={"value": "one", "value_of_origin": "other"})
     seeds = made[(made["level"] == Level.SEED) & (made["level_of_origin"] == Level.BASE)]
     rewrites = made[(made["level"] == Level.REWRITE) & (made["level_of_origin"] == Level.SEED)]
-    yield from _compared(seeds, Step.LEVEL, Level.SEED, Level.BASE)
+    biased = bool(seeds["chosen_of_origin"].any())
+    yield from _compared(seeds, Step.LEVEL, Level.SEED, Level.BASE, biased)
     yield from _compared(rewrites, Step.LEVEL, Level.REWRITE, Level.SEED)
     for method, rows in rewrites.groupby("method", sort=True):
         yield from _compared(rows, Step.METHOD, str(method), Level.SEED)
     if rewrites.empty:
         yield from _between_methods(prompts[prompts["level"] == Level.REWRITE])
-    yield from _between_languages(prompts)
+    yield from _between_languages(prompts[~prompts["chosen"]])
 
 
-def _compared(matches: pd.DataFrame, step: Step, a: str, b: str) -> Iterator[_Comparison]:
+def _compared(
+    matches: pd.DataFrame, step: Step, a: str, b: str, biased: bool = False
+) -> Iterator[_Comparison]:
     if len(matches):
         rates = {"rate_a": matches["one"].mean(), "rate_b": matches["other"].mean()}
         row = {"step": step.value, "a": str(a), "b": str(b), "n": len(matches), **rates}
-        yield _Comparison(row, matches[["one", "other", "family"]])
+        yield _Comparison(row, matches[["one", "other", "family"]], biased)
 
 
 def _between_methods(rewrites: pd.DataFrame) -> Iterator[_Comparison]:
@@ -143,8 +201,8 @@ def _between_methods(rewrites: pd.DataFrame) -> Iterator[_Comparison]:
 
 
 def _between_languages(prompts: pd.DataFrame) -> Iterator[_Comparison]:
-    filled = prompts.assign(method=prompts["method"].fillna(""))
-    table = _by_place(filled, ["level", "method"], "language")
+    method = _as_translated(prompts["method"], prompts).fillna("")
+    table = _by_place(prompts.assign(method=method), ["level", "method"], "language")
     for one, other in combinations(table.columns, 2):
         yield from _compared(_both(table[other], table[one]), Step.LANGUAGE, str(other), str(one))
 

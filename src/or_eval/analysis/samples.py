@@ -135,6 +135,20 @@ def samples_of(responses: pd.DataFrame) -> Iterator[tuple[Hashable, Sample]]:
         yield from zip(rows.index, read_samples(str(log), keys), strict=True)
 
 
+def whole_meta(responses: pd.DataFrame, prompts: pd.DataFrame) -> pd.Series[Any]:
+    """Give the ``meta`` of prompts by id; where it is too long for a summary, of a sample each.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        prompts: Rows of its frame of prompts.
+    """
+    meta = prompts["meta"].copy()
+    cut = responses[responses["id"].isin(meta.index[meta == CUT_VALUE])]
+    for place, sample in samples_of(cut.drop_duplicates("id")):
+        meta.at[cut.at[place, "id"]] = sample.metadata.get("meta")
+    return meta
+
+
 def details_of(
     responses: pd.DataFrame, scorer: str = "refusal"
 ) -> Iterator[tuple[Hashable, dict[str, Any]]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.responses import Logs
-from or_eval.analysis.samples import CUT_VALUE, samples_of
+from or_eval.analysis.samples import whole_meta
 
 SENSITIVE_PART = "sensitive_part"
 """Where prompts made as LTO's say it, in ``meta``: ``beginning`` or ``end``."""
@@ -17,13 +17,9 @@ def sensitive_parts(logs: Logs) -> pd.Series[str]:
     """Give where each prompt's sensitive part stands, by prompt id; missing where nothing says it.
 
     Args:
-        logs: The frames of logs. Of prompts whose ``meta`` is too long for a summary, a sample
-            each is read.
+        logs: The frames of logs.
     """
-    meta = logs.prompts["meta"].copy()
-    cut = logs.responses[logs.responses["id"].isin(meta.index[meta == CUT_VALUE])]
-    for place, sample in samples_of(cut.drop_duplicates("id")):
-        meta.at[cut.at[place, "id"]] = sample.metadata.get("meta")
+    meta = whole_meta(logs.responses, logs.prompts)
     return meta.map(_part).astype("str").rename(SENSITIVE_PART)
 
 

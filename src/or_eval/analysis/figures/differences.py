@@ -14,6 +14,9 @@ from or_eval.analysis.figures.drawing import (
     hollow_note,
     with_shown_names,
 )
+from or_eval.analysis.figures.shown_names import shown_names
+from or_eval.analysis.lineage import CHOSE
+from or_eval.analysis.wording import joined
 
 _TITLES = {"model": "Model", "compared": "Compared", "label": "Prompts"}
 
@@ -109,4 +112,7 @@ def lineage_figure(found: pd.DataFrame) -> Figure | None:
     """
     safe = found[found["label"] == "safe"]
     compared = [f"{a} − {b}" for a, b in zip(safe["a"], safe["b"], strict=True)]
-    return differences(safe.assign(compared=compared), LINEAGE)
+    chose = shown_names(safe["model"][safe["verdict"] == CHOSE]).values()
+    left_out = f" Left out where models helped to choose the base prompts: {joined(list(chose))}."
+    words = LINEAGE._replace(note=LINEAGE.note + left_out) if chose else LINEAGE
+    return differences(safe.assign(compared=compared), words)

@@ -198,7 +198,7 @@ KINDS: dict[str, Kind] = {
     "lineage": Kind(
         "what expansion, each rewriting method and each language add to over-refusal",
         "safe prompts that share a seed and differ in level, method or language",
-        lambda of: lineage_figure(lineage_effects(of.logs.responses, of.logs.prompts)),
+        lambda of: lineage_figure(lineage_effects(of.logs)),
     ),
     "balance": Kind(
         "how many prompts there are by category and method, language and label",

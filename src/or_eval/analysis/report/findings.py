@@ -177,7 +177,7 @@ def _lineage(logs: Logs) -> pd.DataFrame:
     """Compare levels, where there are several; languages and methods alone are compared anyway."""
     if levels(logs.prompts).nunique() < 2:
         return pd.DataFrame()
-    return lineage_effects(logs.responses, logs.prompts)
+    return lineage_effects(logs)
 
 
 def _shown(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:

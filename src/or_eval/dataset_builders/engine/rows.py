@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import Label, PromptRecord, prompt_id
+from or_eval.schema import CHOSEN_BY, VOTES, Label, PromptRecord, prompt_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -202,7 +202,8 @@ def written_from(
 
 
 def _passed_on(seed: PromptRecord) -> dict[str, Any]:
-    return {LICENCE: seed.meta[LICENCE]} if LICENCE in seed.meta else {}
+    chosen = {CHOSEN_BY: sorted(seed.meta[VOTES])} if VOTES in seed.meta else {}
+    return chosen | {key: seed.meta[key] for key in (LICENCE, CHOSEN_BY) if key in seed.meta}
 
 
 def with_meta(row: PromptRecord, **facts: Any) -> PromptRecord:

@@ -22,7 +22,7 @@ from or_eval.dataset_builders.engine.ports import (
 )
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import taxonomies
+from or_eval.schema import VOTES, taxonomies
 
 NOT_HARDEST = "not among the hardest"
 
@@ -44,17 +44,17 @@ def run(rows: Rows, params: HardestParams, context: StageContext) -> Iterator[Ou
     """
     ranks: defaultdict[str, list[tuple[int, bytes, str]]] = defaultdict(list)
     for row in rows:
-        if "votes" not in row.meta:
+        if VOTES not in row.meta:
             raise BuildError("a row has no 'votes' in meta; the stage vote has to come before it")
         lot = hashlib.sha256(f"hardest {row.id}".encode()).digest()
-        ranks[row.category].append((-_refusals(row.meta["votes"]), lot, row.id))
+        ranks[row.category].append((-_refusals(row.meta[VOTES]), lot, row.id))
     chosen = {category: sorted(ranked)[: params.per_category] for category, ranked in ranks.items()}
     kept = {id for ranked in chosen.values() for _, _, id in ranked}
     for row in rows:
         if row.id in kept:
             yield Kept(row)
         else:
-            yield Dropped(row, NOT_HARDEST, f"refused by {_refusals(row.meta['votes'])} models")
+            yield Dropped(row, NOT_HARDEST, f"refused by {_refusals(row.meta[VOTES])} models")
     keys = dict.fromkeys([*taxonomies()[context.taxonomy], *chosen])
     yield Table(
         "categories", [_counts(key, ranks.get(key, []), chosen.get(key, [])) for key in keys]

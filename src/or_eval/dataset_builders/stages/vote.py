@@ -18,6 +18,7 @@ from or_eval.dataset_builders.engine.ports import (
 )
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import VOTES
 
 
 class VoteParams(StageParams):
@@ -64,7 +65,7 @@ def run(rows: Rows, params: VoteParams, context: StageContext) -> Iterator[Outco
         for key, row in matrix.astype("Int64").fillna(-1).to_dict("index").items()
     }
     for row in rows:
-        voted = with_meta(row, votes=votes[row.id])
+        voted = with_meta(row, **{VOTES: votes[row.id]})
         if reason := reasons[row.id]:
             yield Dropped(voted, reason, _said(votes[row.id]))
         else:
