@@ -64,20 +64,26 @@ def rate_by_hand(column: str) -> dict[tuple[str, str], float]:
     return frame[frame["label"] == "safe"].groupby(["model", column])["refused"].mean().to_dict()
 
 
-def test_every_kind_is_drawn_from_a_command(logs: Path, tmp_path: Path) -> None:
+def test_every_kind_is_drawn_from_a_command_and_in_chinese(logs: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     told = [f"s{n},{MODELS[0]},{('yes', 'no')[n % 2]}" for n in range(48)]
     labels.write_text("\n".join(["id,model,human_label", *told]), encoding="utf-8")
     found = run(
         *(logs, "--out", tmp_path / "out", "--encoder", ENCODER, "--labels", labels),
-        *("--map", "yes=refused", "--map", "no=answered"),
+        *("--map", "yes=refused", "--map", "no=answered", "--language", "zh"),
     )
     assert found.exit_code == 0, found.output
     assert [line.partition(":")[0] for line in found.stdout.splitlines()] == list(KINDS)
     written = {path.stem for path in (tmp_path / "out").glob("*.svg")}
     assert len(written) == len(KINDS)
+    # of all words only the names of these groups have no Chinese
+    groups = [*(f"category {n}" for n in range(3)), "euphemism", "persona"]
+    [note] = [line for line in found.stderr.splitlines() if line.startswith("note: no words in zh")]
+    assert sorted(note.partition("as they are: ")[2].split("; ")) == groups
+    drawn = (tmp_path / "out" / "four-fold.svg").read_text("utf-8")
+    assert all(words in drawn for words in ("中文", "英文", "安全", "有害", "回答", "拒绝"))
     assert {path.stem for path in (tmp_path / "out").glob("*.csv")} == written
-    for name in ("four-fold", "classes"):
+    for name in ("four-fold", "classes"):  # the data have the names of all languages' figures
         drawn = (tmp_path / "out" / f"{name}.csv").read_text("utf-8")
         assert (
             run(logs, "--out", tmp_path / "plain", "--kind", name.replace("-", "_")).exit_code == 0
@@ -165,13 +171,19 @@ def test_the_folder_of_a_build_gives_its_funnel_and_balance(tmp_path: Path) -> N
     (build / "dataset" / "README.md").write_text(f"---\n{card}---\n")
     record = dict.fromkeys(("label", "language", "method"), "x")
     rows = [record | {"id": f"{n}", "category": f"category {n % 2}"} for n in range(3)]
+    rows[0]["language"] = "y"
     pd.DataFrame(rows).to_parquet(build / "dataset" / "all" / "train.parquet")
     found = run(build, "--out", tmp_path / "out")
     assert found.exit_code == 0, found.output
     drawn = (tmp_path / "out" / "funnel.svg").read_text("utf-8")
     assert all(word in drawn for word in ("seeds: kept", "seeds: too long", "publish: kept"))
-    counts = pd.read_csv(tmp_path / "out" / "balance.csv").set_index("category")["n"]
-    assert counts.to_dict() == {"category 0": 2, "category 1": 1}
+    counts = pd.read_csv(tmp_path / "out" / "balance.csv").set_index(["language", "category"])["n"]
+    assert counts.to_dict() == {
+        ("x", "category 0"): 1,
+        ("x", "category 1"): 1,
+        ("y", "category 0"): 1,
+        ("y", "category 1"): 0,
+    }
     other = run(build, "--kind", "radar", "--out", tmp_path / "out")
     assert other.exit_code == 1
     assert "radar: not drawn from a build's folder" in other.output

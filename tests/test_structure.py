@@ -239,8 +239,13 @@ def run(*arguments: object) -> Result:
 
 
 def test_the_command_writes_tables_and_figures(logs: Path, tmp_path: Path) -> None:
-    found = run(logs, "--out", tmp_path, "--parser", f"zh={TINY}")
+    found = run(logs, "--out", tmp_path, "--parser", f"zh={TINY}", "--language", "zh")
     assert found.exit_code == 0, found.output
+    assert "no words" not in found.stderr
+    drawn = [
+        (tmp_path / f"structure-{of}.svg").read_text("utf-8") for of in ("distributions", "effects")
+    ]
+    assert all("从句数" in text for text in drawn)
     assert {path.name for path in tmp_path.iterdir()} == {
         "measures.csv", "distributions.csv", "effects.csv", "predictions.csv",
         *(f"structure-{of}.{kind}" for of in ("distributions", "effects") for kind in ("svg", "csv")),

@@ -117,8 +117,8 @@ def lineage_effects(logs: Logs) -> pd.DataFrame:
         ]
         rows = [{"label": label.value, "model": model, **c.row} for model, c in found]
         tested = compare_all(contrasts, families, cautious=True)
-        verdicts = tested["verdict"].mask([comparison.biased for _, comparison in found], CHOSE)
-        parts.append(pd.concat([pd.DataFrame(rows), tested.assign(verdict=verdicts)], axis=1))
+        tested.loc[[comparison.biased for _, comparison in found], "verdict"] = CHOSE
+        parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
     names = ["label", "model", "step", "a", "b", "n", "rate_a", "rate_b", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
 

@@ -10,9 +10,11 @@ import click
 from or_eval.cli.log_options import (
     format_option,
     label_column_option,
+    language_option,
     mapping_option,
     on_conflict_option,
     scorer_option,
+    tell_missing_words,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     help="Folder to write to; with several benchmarks, a folder of it for each.",
 )
 @format_option
+@language_option
 @click.option(
     "--labels",
     "labels_file",
@@ -88,6 +91,7 @@ def figures(
     kinds: tuple[str, ...],
     out: Path,
     formats: tuple[Format, ...],
+    language: str,
     labels_file: Path | None,
     label_column: str | None,
     mapping: tuple[str, ...],
@@ -107,9 +111,12 @@ def figures(
       or-eval figures logs --format html --out figures
     What a build kept, and of what:
       or-eval figures out --kind funnel --kind balance
+    In Chinese:
+      or-eval figures logs --language zh
     How alike the prompts of rewriting methods are:
       or-eval figures logs --kind similarity --encoder sentence-transformers/all-MiniLM-L6-v2
     """  # noqa: D301 (click's own mark for text that keeps its lines)
+    from or_eval.analysis.figures.in_language import in_language
     from or_eval.analysis.figures.kinds import KINDS, Material
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.analysis.figures.similarity import MULTILINGUAL_MODEL
@@ -122,7 +129,11 @@ def figures(
         there = ", ".join([*KINDS, FUNNEL_KIND])
         raise click.UsageError(f"no kind {', '.join(unknown)}; there are: {there}")
     if len(logs) == 1 and (Path(logs[0]) / _FUNNEL_TABLE).is_file():
-        _draw_build(Path(logs[0]), kinds or (FUNNEL_KIND, "balance"), out, formats)
+        with in_language(language) as without_words:
+            drawn = _draw_build(Path(logs[0]), kinds or (FUNNEL_KIND, "balance"), out, formats)
+        tell_missing_words(without_words, language)
+        if not drawn:
+            raise click.exceptions.Exit(1)
         return
     labels = None
     if labels_file is not None:
@@ -131,7 +142,7 @@ def figures(
     read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
     for note in read.notes:
         click.echo(f"note: {note}", err=True)
-    missing = False
+    missing, unsaid = False, dict[str, None]()
     # an embedding model is nothing to load, or to download, unasked
     names = list(kinds) or [name for name in KINDS if encoder or name != "similarity"]
     parts = by_benchmark(read)
@@ -149,21 +160,24 @@ def figures(
                 missing = True
                 click.echo(f"{of}{name}: not drawn, needs {_BUILD}", err=True)
                 continue
-            figure = KINDS[name].draw(material)
+            with in_language(language) as without_words:
+                figure = KINDS[name].draw(material)
+                written = [] if figure is None else save_figure(figure, place, formats)
+            unsaid |= without_words
             if figure is not None:
-                written = save_figure(figure, place, formats)
                 click.echo(f"{of}{name}: {', '.join(map(str, written))}")
                 continue
             missing = missing or name in kinds
             click.echo(f"{of}{name}: not drawn, needs {KINDS[name].needs}", err=True)
+    tell_missing_words(unsaid, language)
     if missing:
         raise click.exceptions.Exit(1)
 
 
 def _draw_build(
     folder: Path, kinds: tuple[str, ...], out: Path, formats: tuple[Format, ...]
-) -> None:
-    """Draw what a build's folder shows; other kinds need logs."""
+) -> bool:
+    """Draw what a build's folder shows, and tell whether it was all; other kinds need logs."""
     import pandas as pd
 
     from or_eval.analysis.figures.balance import balance, funnel
@@ -183,5 +197,4 @@ def _draw_build(
             click.echo(f"{name}: {', '.join(map(str, written))}")
         else:
             click.echo(f"{name}: not drawn from a build's folder; name its logs", err=True)
-    if not all(figures.get(name) for name in kinds):
-        raise click.exceptions.Exit(1)
+    return all(figures.get(name) for name in kinds)

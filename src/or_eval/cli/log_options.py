@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import click
+
+from or_eval.analysis.figures.in_language import ENGLISH, languages
 
 scorer_option = click.option(
     "--scorer",
@@ -29,6 +33,23 @@ format_option = click.option(
     show_default=True,
     help="Form of the figures; several times for several. Their data is written as CSV.",
 )
+
+language_option = click.option(
+    "--language",
+    type=click.Choice(languages()),
+    default=ENGLISH,
+    show_default=True,
+    help="Language of titles, axes and notes, and of names of categories, methods and languages.",
+)
+
+
+def tell_missing_words(missing: Collection[str], language: str) -> None:
+    """Say once which texts of figures there were no words for."""
+    if missing:
+        click.echo(
+            f"note: no words in {language}, left as they are: {'; '.join(missing)}", err=True
+        )
+
 
 label_column_option = click.option(
     "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"

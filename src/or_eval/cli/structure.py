@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.log_options import format_option, on_conflict_option, scorer_option
+from or_eval.cli.log_options import (
+    format_option,
+    language_option,
+    on_conflict_option,
+    scorer_option,
+    tell_missing_words,
+)
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -47,6 +53,7 @@ def _language_and_model(
     help="Only measures that need no parser: counts, punctuation and words.",
 )
 @format_option
+@language_option
 @scorer_option
 @on_conflict_option
 def structure(
@@ -55,6 +62,7 @@ def structure(
     parsers: dict[str, str],
     surface: bool,
     formats: tuple[Format, ...],
+    language: str,
     scorer: str,
     on_conflict: OnConflict,
 ) -> None:
@@ -72,6 +80,7 @@ def structure(
     Any language, with what needs no parser:
       or-eval structure logs --surface
     """  # noqa: D301 (click's own mark for text that keeps its lines)
+    from or_eval.analysis.figures.in_language import in_language
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.analysis.figures.structure import structure_boxes, structure_effects_figure
     from or_eval.analysis.report.findings import with_shown_names
@@ -89,7 +98,7 @@ def structure(
     for note in [*read.notes, *([] if surface else measured.notes)]:
         click.echo(f"note: {note}", err=True)
     wanted = SURFACE if surface else tuple(MEASURES)
-    benchmarks = by_benchmark(read)
+    benchmarks, unsaid = by_benchmark(read), dict[str, None]()
     for benchmark, part in benchmarks.items():
         place = out if len(benchmarks) == 1 else out / benchmark.replace("/", "-")
         values = measured.values.loc[part.prompts.index, ["language", *wanted]]
@@ -97,12 +106,14 @@ def structure(
         write_csv(values.reset_index(), place / "measures.csv")
         spread = distributions(part.responses, values)
         write_csv(spread, place / "distributions.csv")
-        boxes = structure_boxes(spread)
         taken = samples(part.responses, part.prompts, values, wanted)
         effects = structure_effects(taken)
         write_csv(effects, place / "effects.csv")
         write_csv(predictions(taken), place / "predictions.csv")
-        for figure in (boxes, structure_effects_figure(effects)):
-            if figure is not None:
-                save_figure(figure, place, formats)
+        with in_language(language) as without_words:
+            for figure in (structure_boxes(spread), structure_effects_figure(effects)):
+                if figure is not None:
+                    save_figure(figure, place, formats)
+        unsaid |= without_words
         click.echo(f"{benchmark}: {place}")
+    tell_missing_words(unsaid, language)

@@ -14,6 +14,7 @@ from or_eval.analysis.figures.drawing import (
     with_shown_names,
 )
 from or_eval.analysis.figures.heat_maps import heat_map
+from or_eval.analysis.figures.in_language import named, said
 
 _KEPT = "kept"
 
@@ -30,13 +31,19 @@ def balance(prompts: pd.DataFrame) -> Figure | None:
     if prompts["category"].nunique() < 2:
         return None
     filled = prompts.assign(method=prompts["method"].fillna("(none)"))
-    place = ["label", "language", "category", "method"]
-    table = filled.pivot_table(index=place[:3], columns="method", aggfunc="size", fill_value=0)
-    counts = table.reset_index().melt(place[:3], var_name="method", value_name="n")
+    panel, cell = ["label", "language"], ["category", "method"]
+    # in every panel all categories and methods: where there is nothing, a zero
+    table = filled.pivot_table(index=panel, columns=cell, aggfunc="size").fillna(0).astype(int)
+    wide = table.reindex(
+        columns=pd.MultiIndex.from_product([filled[name].unique() for name in cell], names=cell),
+        fill_value=0,
+    )
+    counts = wide.melt(ignore_index=False, value_name="n").reset_index()
     data = with_shown_names(counts, "category", "method")
     data = data.assign(
         panel=[
-            f"{label}, {name}" for label, name in zip(data["label"], data["language"], strict=True)
+            f"{named('label', label)}, {named('language', name)}"
+            for label, name in zip(data["label"], data["language"], strict=True)
         ],
         text=data["n"].astype(str),
         interval=data["n"].astype(str),
@@ -44,9 +51,11 @@ def balance(prompts: pd.DataFrame) -> Figure | None:
     domain = (0, max(int(data["n"].max()), 1))
     return Figure(
         "balance",
-        "Prompts by category and method",
-        "How many prompts there are, in a panel for each label and language. Prompts that no "
-        "method wrote stand under (none).",
+        said("Prompts by category and method"),
+        said(
+            "How many prompts there are, in a panel for each label and language. Prompts that no "
+            "method wrote stand under (none)."
+        ),
         heat_map(data, "n", domain, "category", "method", panel="panel"),
         counts,
     )
@@ -65,23 +74,28 @@ def funnel(rows: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     alt = altair()
-    names = [f"{stage}: {what}" for stage, what in zip(rows["stage"], rows["what"], strict=True)]
+    names = [
+        f"{stage}: {said('kept') if what == _KEPT else what}"
+        for stage, what in zip(rows["stage"], rows["what"], strict=True)
+    ]
     data = with_shown_names(rows.assign(name=names), "name").assign(
-        side=["kept" if _is_kept(what) else "dropped" for what in rows["what"]],
+        side=[said("kept") if _is_kept(what) else said("dropped") for what in rows["what"]],
         count=[f"{count:,}" for count in rows["rows"]],
     )
     order = data["name"].tolist()
-    sides = alt.Scale(domain=["kept", "dropped"], range=[COLOURS[0], COLOURS[1]])
+    sides = alt.Scale(domain=[said("kept"), said("dropped")], range=[COLOURS[0], COLOURS[1]])
     base = alt.Chart(data).encode(
-        y=alt.Y("name:N", sort=order, title=None), x=alt.X("rows:Q", title="Rows")
+        y=alt.Y("name:N", sort=order, title=None), x=alt.X("rows:Q", title=said("Rows"))
     )
     bars = base.mark_bar().encode(color=alt.Color("side:N", scale=sides, title=None))
     counts = base.mark_text(align="left", dx=4, color=NEUTRAL).encode(text="count:N")
     return Figure(
         "funnel",
-        "What each stage kept and dropped",
-        "Rows that came out of each stage of the build, and below them those that it dropped, by "
-        "the reason.",
+        said("What each stage kept and dropped"),
+        said(
+            "Rows that came out of each stage of the build, and below them those that it dropped, "
+            "by the reason."
+        ),
         finished(
             alt.layer(bars, counts).properties(width=PLOT_WIDTH, height=20 * len(order)), least=280
         ),

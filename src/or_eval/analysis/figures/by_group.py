@@ -18,13 +18,14 @@ from or_eval.analysis.figures.drawing import (
     shares,
     tooltips,
 )
+from or_eval.analysis.figures.in_language import said
 
-_WORDS = {
-    "category": ("Over-refusal by risk category", "categories"),
-    "language": ("Over-refusal by model and language", "languages"),
-    "method": ("Over-refusal by rewriting method", "methods"),
-    "source": ("Over-refusal by source of the prompts", "sources"),
-    "sensitive_part": ("Over-refusal by place of the sensitive part", "places"),
+_TITLES = {
+    "category": "Over-refusal by risk category",
+    "language": "Over-refusal by model and language",
+    "method": "Over-refusal by rewriting method",
+    "source": "Over-refusal by source of the prompts",
+    "sensitive_part": "Over-refusal by place of the sensitive part",
 }
 _DATA = ["n", "refused", "rate", "lower", "upper"]
 _LEAST = 280
@@ -43,19 +44,18 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     known = over_refusal(rates)
     if known.empty:
         return None
-    title, plural = _WORDS[column]
     data = drawn(known, "model", column)
     domain = shares(data["lower"], data["upper"])
     along = {
         "scale": altair().Scale(domain=domain, nice=False, zero=False),
-        "axis": rate_axis("Over-refusal rate", domain),
+        "axis": rate_axis(said("Over-refusal rate"), domain),
     }
     down = (column, _by_rate(data, column))
-    note = f"Share of safe prompts refused, with 95 % intervals; {plural} in order of the mean."
+    note = said("Share of safe prompts refused, with 95 % intervals; in order of the mean.")
     tooltip = tooltips("model", column, "interval")
     return Figure(
         f"by-{column.replace('_', '-')}",
-        title,
+        said(_TITLES[column]),
         note + hollow_note(data),
         dots(data, "rate", along, down, ("model", "Model"), tooltip),
         known[[column, "model", *_DATA]],
@@ -77,7 +77,7 @@ def category_bars(rates: pd.DataFrame) -> Figure | None:
     alt = altair()
     data = drawn(known, "category")
     order = _by_rate(data, "category")
-    axis = alt.Axis(title="Over-refusal rate", format=".0%", tickCount=5)
+    axis = alt.Axis(title=said("Over-refusal rate"), format=".0%", tickCount=5)
     base = alt.Chart(data).encode(y=alt.Y("category:N", sort=order, title=None))
     tooltip = tooltips("category", "interval")
     bars = base.mark_bar(color=COLOURS[0]).encode(x=alt.X("rate:Q", axis=axis), tooltip=tooltip)
@@ -86,8 +86,8 @@ def category_bars(rates: pd.DataFrame) -> Figure | None:
     chart = alt.layer(bars, halo, base.mark_rule(color="black", strokeWidth=1.6).encode(**ends))
     return Figure(
         "category-bars",
-        "Over-refusal by risk category, over all models",
-        "Share of safe prompts refused, with 95 % intervals.",
+        said("Over-refusal by risk category, over all models"),
+        said("Share of safe prompts refused, with 95 % intervals."),
         finished(chart.properties(width=PLOT_WIDTH, height=24 * len(order)), least=_LEAST),
         known[["category", *_DATA]],
     )

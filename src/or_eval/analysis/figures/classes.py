@@ -17,6 +17,7 @@ from or_eval.analysis.figures.drawing import (
     tooltips,
     with_shown_names,
 )
+from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.rates import LABEL_OF
 from or_eval.schema import ResponseClass
 
@@ -49,12 +50,12 @@ def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     if known.empty:
         return None
     order = {label.value: place for place, label in enumerate(_COLOURS)}
-    data = drawn(known.rename(columns={"share": "rate"}), "model")
-    data["order"] = data["response_class"].map(order)
+    data = drawn(known.rename(columns={"share": "rate"}), "model", "response_class")
+    data["order"] = known["response_class"].map(order)
     ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(LABEL_OF))
     ends = ends.dropna(subset=["lower", "upper"])
     panels = [
-        _panel(data[data["label"] == label], ends[ends["label"] == label], title)
+        _panel(data[data["label"] == label], ends[ends["label"] == label], said(title))
         for label, title in _TITLES.items()
         if (data["label"] == label).any()
     ]
@@ -62,12 +63,20 @@ def class_stack(shares: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     margin = name_room(data["model"])
     return Figure(
         "classes",
-        "How models respond",
-        "Shares of the response classes; the black mark is the 95 % interval of where refusals "
-        f"(all classes but direct_answer) end. {corrected_note(rates)}",
-        finished(chart, least=_LEAST, panels=len(panels), margin=margin, legend=order),
+        said("How models respond"),
+        said(
+            "Shares of the response classes; the black mark is the 95 % interval of where refusals "
+            "(all classes but direct_answer) end."
+        )
+        + f" {corrected_note(rates)}",
+        finished(chart, least=_LEAST, panels=len(panels), margin=margin, legend=_classes()),
         known[["model", "label", "response_class", "n", "total", "share", "lower", "upper"]],
     )
+
+
+def _classes() -> list[str]:
+    """Give the classes as the legend names them."""
+    return [named("response_class", label.value) for label in _COLOURS]
 
 
 def _panel(data: pd.DataFrame, ends: pd.DataFrame, title: str) -> Any:
@@ -76,8 +85,8 @@ def _panel(data: pd.DataFrame, ends: pd.DataFrame, title: str) -> Any:
     down = alt.Y("model:N", sort=models, title=None)
     colour = alt.Color(
         "response_class:N",
-        title="Response class",
-        scale=alt.Scale(domain=[label.value for label in _COLOURS], range=list(_COLOURS.values())),
+        title=said("Response class"),
+        scale=alt.Scale(domain=_classes(), range=list(_COLOURS.values())),
     )
     bars = alt.Chart(data).mark_bar(stroke="white", strokeWidth=1)
     place = {"y": down, "x": "lower:Q", "x2": "upper:Q"}
@@ -88,7 +97,7 @@ def _panel(data: pd.DataFrame, ends: pd.DataFrame, title: str) -> Any:
             x=alt.X(
                 "rate:Q",
                 stack="zero",
-                axis=alt.Axis(format="%", title="Share of responses", tickCount=5),
+                axis=alt.Axis(format="%", title=said("Share of responses"), tickCount=5),
                 scale=alt.Scale(domain=[0, 1]),
             ),
             y=down,

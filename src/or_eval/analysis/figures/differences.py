@@ -14,9 +14,9 @@ from or_eval.analysis.figures.drawing import (
     hollow_note,
     with_shown_names,
 )
+from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import shown_names
-from or_eval.analysis.lineage import CHOSE
-from or_eval.analysis.wording import joined
+from or_eval.analysis.lineage import CHOSE, OTHER_METHODS, Level
 
 _TITLES = {"model": "Model", "compared": "Compared", "label": "Prompts"}
 
@@ -27,7 +27,7 @@ class Words(NamedTuple):
     Attributes:
         name: Short name, for files and anchors.
         title: What it shows.
-        note: How to read it.
+        note: How to read it, in the language of the figure.
         axis: What is drawn along.
         told_apart: Column that colours tell apart, and panels where it has many values.
         compared: Column that rows are for, in its order.
@@ -66,12 +66,14 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
             f"{100 * d:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})" for d, low, high in estimates
         ],
     )
-    axis = alt.Axis(title=words.axis, labelExpr="format(100 * datum.value, '+.0f')")
+    axis = alt.Axis(
+        title=said(words.axis), labelExpr="format(100 * datum.value, '+.0f')", tickCount=10
+    )
     zero = alt.Chart(data).transform_calculate(zero="0").mark_rule(color=NEUTRAL)
     tooltip = [
-        *(alt.Tooltip(f"{name}:N", title=title) for name, title in columns.items()),
-        alt.Tooltip("points:N", title="Percentage points"),
-        alt.Tooltip("p:Q", title="p", format=".3f"),
+        *(alt.Tooltip(f"{name}:N", title=said(title)) for name, title in columns.items()),
+        alt.Tooltip("points:N", title=said("Percentage points")),
+        alt.Tooltip("p:Q", title=said("p"), format=".3f"),
     ]
     chart = dots(
         data,
@@ -82,7 +84,8 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
         tooltip,
         below=[zero.encode(x=alt.X("zero:Q", axis=axis))],
     )
-    return Figure(words.name, words.title, words.note + hollow_note(data), chart, known)
+    note = words.note + hollow_note(data)
+    return Figure(words.name, said(words.title), note, chart, known)
 
 
 LINEAGE = Words(
@@ -111,8 +114,18 @@ def lineage_figure(found: pd.DataFrame) -> Figure | None:
         found: Frame of :func:`or_eval.analysis.lineage.lineage_effects`.
     """
     safe = found[found["label"] == "safe"]
-    compared = [f"{a} − {b}" for a, b in zip(safe["a"], safe["b"], strict=True)]
-    chose = shown_names(safe["model"][safe["verdict"] == CHOSE]).values()
-    left_out = f" Left out where models helped to choose the base prompts: {joined(list(chose))}."
-    words = LINEAGE._replace(note=LINEAGE.note + left_out) if chose else LINEAGE
-    return differences(safe.assign(compared=compared), words)
+    compared = [
+        " − ".join(_side(name, step) for name in sides)
+        for step, *sides in safe[["step", "a", "b"]].itertuples(index=False)
+    ]
+    note = said(LINEAGE.note)
+    if chose := shown_names(safe["model"][safe["verdict"] == CHOSE]).values():
+        left_out = "Left out where models helped to choose the base prompts: {models}."
+        note += " " + said(left_out, models=", ".join(chose))
+    return differences(safe.assign(compared=compared), LINEAGE._replace(note=note))
+
+
+def _side(name: str, step: str) -> str:
+    """Name a side of a step; what a method is compared with is a level."""
+    is_level = name in (*Level, OTHER_METHODS)
+    return named("level" if is_level else step, name)

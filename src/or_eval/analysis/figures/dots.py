@@ -17,6 +17,7 @@ from or_eval.analysis.figures.drawing import (
     name_room,
     scales,
 )
+from or_eval.analysis.figures.in_language import said
 
 _PANELS_ACROSS = 3
 _PANEL_WIDTH = 210
@@ -55,7 +56,7 @@ def dots(
     colour, shape = {"color": alt.value(COLOURS[0])}, {}
     if together:
         place["yOffset"] = alt.YOffset(field, sort=names)
-        colours, shapes = scales(names)
+        (colours, shapes), title = scales(names), said(title)
         colour = {"color": alt.Color(field, scale=colours, title=title)}
         shape = {"shape": alt.Shape(field, scale=shapes, title=title)}
     lower, centre = (alt.X(f"{end}:Q", **along) for end in ("lower", value))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from or_eval.analysis.extras import needed
+from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import em_width, shown_names
 
 # After Okabe and Ito (2008), the light ones darkened and the dark ones lightened, so that each has
@@ -107,6 +108,9 @@ def drawn(rates: pd.DataFrame, *names: str) -> pd.DataFrame:
 
 def with_shown_names(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Put in the form in which figures show them the names in some columns."""
+    frame = frame.assign(
+        **{name: frame[name].map(lambda value, kind=name: named(kind, value)) for name in columns}
+    )
     names = shown_names(name for column in columns for name in frame[column].unique())
     return frame.assign(**{column: frame[column].map(names) for column in columns})
 
@@ -117,8 +121,8 @@ def tooltips(*columns: str) -> list[Any]:
     titles = {name: name.removesuffix("_text").replace("_", " ").capitalize() for name in columns}
     titles |= {"interval": "Value"} if "interval" in columns else {}
     return [
-        *(alt.Tooltip(f"{name}:N", title=title) for name, title in titles.items()),
-        *([alt.Tooltip("n:Q", title="Responses")] if "interval" in columns else []),
+        *(alt.Tooltip(f"{name}:N", title=said(title)) for name, title in titles.items()),
+        *([alt.Tooltip("n:Q", title=said("Responses"))] if "interval" in columns else []),
     ]
 
 
@@ -134,14 +138,14 @@ def hollow_note(data: pd.DataFrame) -> str:
     """Say what hollow points mean, where there are any."""
     if data["bounded"].all():
         return ""
-    return " A hollow point has no interval: all its prompts are of one family."
+    return " " + said("A hollow point has no interval: all its prompts are of one family.")
 
 
 def corrected_note(rates: pd.DataFrame) -> str:
     """Say whether rates are corrected by what is known of a sample."""
     if "sampled" in rates and (rates["sampled"] > 0).any():
-        return "Corrected by a sample of which the truth is known."
-    return "The verdicts as they stand."
+        return said("Corrected by a sample of which the truth is known.")
+    return said("The verdicts as they stand.")
 
 
 def rate_axis(title: str | None, domain: tuple[float, float]) -> Any:

@@ -14,8 +14,10 @@ from or_eval.analysis.figures.drawing import (
     with_shown_names,
 )
 from or_eval.analysis.figures.heat_maps import heat_map
+from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.rates import LABEL_OF, MEASURES
 from or_eval.analysis.tables import records
+from or_eval.schema import Label
 
 
 def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
@@ -35,12 +37,21 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
     data = with_shown_names(pd.DataFrame(rows), "model")
     return Figure(
         "four-fold",
-        "Safe and toxic prompts, answered and refused",
-        "Shares of the safe and of the toxic prompts, in small figures with the 95 % interval. The "
-        f"upper right is over-refusal, the lower right toxic rejection. {corrected_note(known)}",
-        heat_map(data, "share", (0.0, 1.0), "prompts", "response"),
+        said("Safe and toxic prompts, answered and refused"),
+        said(
+            "Shares of the safe and of the toxic prompts, in small figures with the 95 % interval. "
+            "The upper right is over-refusal, the lower right toxic rejection."
+        )
+        + f" {corrected_note(known)}",
+        heat_map(data, "share", (0.0, 1.0), "prompts", "response", _order()),
         known[["model", "language", "measure", "n", "refused", "rate", "lower", "upper"]],
     )
+
+
+def _order() -> list[str]:
+    """Give the names of rows and of columns, in the order of any language."""
+    labels = [named("label", label) for label in (Label.SAFE, Label.TOXIC)]
+    return [*labels, *(named("response_class", name) for name in ("answered", "refused"))]
 
 
 def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
@@ -48,8 +59,10 @@ def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
     rate, lower, upper, n = (row[name] for name in ("rate", "lower", "upper", "n"))
     corrected = row.get("sampled", 0) > 0  # then shares are of no whole number of responses
     place = {
-        "model": f"{row['model']}, {row['language']}" if several else row["model"],
-        "prompts": LABEL_OF[row["measure"]],
+        "model": f"{row['model']}, {named('language', row['language'])}"
+        if several
+        else row["model"],
+        "prompts": named("label", LABEL_OF[row["measure"]]),
         "n": n,
     }
     found = []
@@ -60,7 +73,11 @@ def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
         interval = with_interval(*share)
         found.append(
             place
-            | {"response": response, "share": share[0], "interval": interval}
+            | {
+                "response": named("response_class", response),
+                "share": share[0],
+                "interval": interval,
+            }
             | {"text": percent(share[0]) if corrected else f"{count:,}: {percent(share[0])}"}
             | {"range": interval.partition(" (")[2].rstrip(")")}
         )

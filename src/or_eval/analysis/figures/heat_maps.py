@@ -19,6 +19,7 @@ from or_eval.analysis.figures.drawing import (
     tooltips,
     with_shown_names,
 )
+from or_eval.analysis.figures.in_language import named, said
 
 _CELL_WIDTH, _CELL_HEIGHT = 66, 34
 _LEAST_CELL = 54
@@ -49,14 +50,15 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
         text=[percent(rate) for rate in data["rate"]],
         range=[text.partition(" (")[2].rstrip(")") for text in data["interval"]],
     )
-    name, title, of = f"{row}-by-language", f"Over-refusal by {row} and language", "over all models"
-    if models:
-        name, title, of = f"{name}-by-model", f"{title}, model by model", "of each model"
+    name, title = f"{row}-by-language", said(f"Over-refusal by {row} and language")
+    of = "of each model" if models else "over all models"
     return Figure(
-        name,
-        title,
-        f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where all "
-        "prompts are of one family). Empty: no responses.",
+        f"{name}-by-model" if models else name,
+        said("{title}, model by model", title=title) if models else title,
+        said(
+            f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where "
+            "all prompts are of one family). Empty: no responses."
+        ),
         heat_map(data, "rate", (0.0, 1.0), row, "language"),
         known[[*models, row, "language", "n", "refused", "rate", "lower", "upper"]],
     )
@@ -89,9 +91,12 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
     domain = (min(0.0, float(data["kappa"].min())), 1.0)
     return Figure(
         "vote-agreement",
-        "Agreement of models",
-        f"Cohen's kappa between the votes of every two models on {label} prompts (1: they refuse "
-        "the same prompts, 0: no more than chance); in small figures the 95 % interval.",
+        said("Agreement of models"),
+        said(
+            "Cohen's kappa between the votes of every two models on {label} prompts (1: they "
+            "refuse the same prompts, 0: no more than chance); in small figures the 95 % interval.",
+            label=named("label", label),
+        ),
         heat_map(data, "kappa", domain, "model_a", "model_b"),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper", "jaccard"]],
     )
@@ -108,7 +113,8 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
     """
     if similarity["method"].nunique() < 2:
         return None
-    data = with_shown_names(similarity, "method", "other").assign(
+    data = similarity.assign(other=[named("method", name) for name in similarity["other"]])
+    data = with_shown_names(data, "method", "other").assign(
         text=[f"{value:z.2f}" for value in similarity["similarity"]],
         interval=[f"{value:.3f}" for value in similarity["similarity"]],
         n=similarity["pairs"],
@@ -116,9 +122,11 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
     domain = (float(data["similarity"].min()), float(data["similarity"].max()))
     return Figure(
         "method-similarity",
-        "Semantic similarity of rewriting methods",
-        "Mean cosine similarity between the prompts of two methods; no prompt is compared with "
-        "itself. Empty: nothing to compare.",
+        said("Semantic similarity of rewriting methods"),
+        said(
+            "Mean cosine similarity between the prompts of two methods; no prompt is compared "
+            "with itself. Empty: nothing to compare."
+        ),
         heat_map(data, "similarity", domain, "method", "other"),
         similarity,
     )
@@ -132,6 +140,7 @@ def heat_map(
     column: str,
     order: Sequence[str] | None = None,
     panel: str = "model",
+    titles: tuple[str | None, str | None] = (None, None),
 ) -> Any:
     """Draw cells coloured by a value, or each model's cells in a panel of its own.
 
@@ -144,6 +153,7 @@ def heat_map(
         column: Column that goes across.
         order: Order of rows and of columns, if not that of the alphabet.
         panel: Column that has a panel for each of its values, where there is one of this name.
+        titles: What the rows are of, and the columns, where their names don't tell.
     """
     low, high = domain
     depth = ((data[value] - low) / ((high - low) or 1.0)).clip(0, 1)
@@ -156,7 +166,7 @@ def heat_map(
         sorted(data[name].unique(), key=order.index if order else None) for name in (row, column)
     )
     margin = name_room(rows)
-    chart = _heat_map(data, (row, rows), (column, columns)).properties(
+    chart = _heat_map(data, (row, rows), (column, columns), titles).properties(
         width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT
     )
     least = len(columns) * _LEAST_CELL
@@ -170,14 +180,17 @@ def heat_map(
 
 
 def _heat_map(
-    data: pd.DataFrame, down: tuple[str, list[str]], across: tuple[str, list[str]]
+    data: pd.DataFrame,
+    down: tuple[str, list[str]],
+    across: tuple[str, list[str]],
+    titles: tuple[str | None, str | None],
 ) -> Any:
     alt = altair()
     (row, rows), (column, columns) = down, across
     axis = alt.Axis(orient="top", labelAngle=-30)
     place = {
-        "x": alt.X(f"{column}:N", title=None, axis=axis, sort=columns),
-        "y": alt.Y(f"{row}:N", title=None, sort=rows),
+        "x": alt.X(f"{column}:N", title=titles[1], axis=axis, sort=columns),
+        "y": alt.Y(f"{row}:N", title=titles[0], sort=rows),
     }
     base = alt.Chart(data)
     ranges = bool(data["range"].any())

@@ -6,6 +6,7 @@ import pandas as pd
 
 from or_eval.analysis.figures.drawing import Figure, percent
 from or_eval.analysis.figures.heat_maps import heat_map
+from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.label_agreement import LABELS, LabelAgreement
 
 
@@ -27,19 +28,32 @@ def label_confusion(found: LabelAgreement) -> Figure | None:
     data = data.assign(
         text=[f"{n:,}" for n in data["n"]],
         range=[percent(share) for share in data["share"]],
-        interval=[f"{n:,} of {of:,}" for n, of in zip(data["n"], totals, strict=True)],
+        interval=[
+            said("{count} of {total}", count=f"{n:,}", total=f"{of:,}")
+            for n, of in zip(data["n"], totals, strict=True)
+        ],
+        people=[named("response_class", name) for name in data["people"]],
+        scorer=[named("response_class", name) for name in data["scorer"]],
     )
     whole = found.groups.iloc[0]
-    kappa = (
-        "" if pd.isna(whole["kappa"]) else f" Cohen's kappa, refused or not: {whole['kappa']:.2f}"
-    )
-    if kappa and pd.notna(whole["kappa_lower"]):
-        kappa += f" ({whole['kappa_lower']:.2f} to {whole['kappa_upper']:.2f})"
+    note = said("Rows are what people said, columns what the scorer said; shares are of the row.")
+    if pd.notna(whole["kappa"]):
+        value, lower, upper = (f"{whole[f'kappa{end}']:.2f}" for end in ("", "_lower", "_upper"))
+        if pd.notna(whole["kappa_lower"]):
+            value = said("{value} ({lower} to {upper})", value=value, lower=lower, upper=upper)
+        note += " " + said("Cohen's kappa, refused or not: {kappa}.", kappa=value)
     return Figure(
         "labels",
-        "People's labels and the scorer's",
-        f"Rows are what people said, columns what the scorer said; shares are of the row.{kappa}"
-        f"{'.' if kappa else ''}",
-        heat_map(data, "share", (0.0, 1.0), "people", "scorer", [*LABELS, "unscored"]),
-        data[["people", "scorer", "n", "share"]],
+        said("People's labels and the scorer's"),
+        note,
+        heat_map(
+            data,
+            "share",
+            (0.0, 1.0),
+            "people",
+            "scorer",
+            [named("response_class", name) for name in (*LABELS, "unscored")],
+            titles=(said("People"), said("Scorer")),
+        ),
+        long.assign(share=data["share"]),
     )

@@ -20,6 +20,7 @@ from or_eval.analysis.figures.drawing import (
     over_refusal,
     tooltips,
 )
+from or_eval.analysis.figures.in_language import said
 from or_eval.analysis.figures.shown_names import em_width, shown_names
 
 _SIZE = 220
@@ -28,7 +29,8 @@ _REACH = {"x": 1.75, "y": 1.3}
 _WIDTH = _SIZE * _REACH["x"] / _REACH["y"]
 _GAP = 10
 _RINGS = (0.25, 0.5, 0.75, 1.0)
-_LABELS_AT = 1.12
+_LABELS_AT, _ABOVE = 1.12, 1.24
+"""Where categories are named, in radii: at the top and the bottom clear of their neighbours."""
 _LONGEST_CATEGORY = 13.0
 _LETTER = 10.0
 """Pixels of an em of a category's name."""
@@ -61,14 +63,14 @@ def radar(rates: pd.DataFrame) -> Figure | None:
         for model, group in data.groupby("model", sort=True)
     ]
     chart = alt.concat(*panels, columns=min(_COLUMNS, len(panels)))
-    note = (
+    note = said(
         "How far out a corner lies is the share of safe prompts refused, with its 95 % interval. "
         "Rings stand at 25, 50, 75 and 100 %. The lines make a shape to recognise, and the order "
-        "of the categories is that of the alphabet."
+        "of the categories is that of their names."
     )
     return Figure(
         "radar",
-        "Over-refusal over categories, model by model",
+        said("Over-refusal over categories, model by model"),
         note + hollow_note(data),
         finished(chart, least=_width(angles) + _GAP, panels=len(panels), margin=None),
         known[["model", "category", "n", "refused", "rate", "lower", "upper"]],
@@ -114,9 +116,9 @@ def _grid(angles: dict[str, float]) -> Any:
     )
     spokes = pd.DataFrame(_places(pd.Series(1.0, turns.index), turns)).assign(x0=0, y0=0)
     shown = shown_names(angles, _LONGEST_CATEGORY)
-    names = pd.DataFrame(_places(pd.Series(_LABELS_AT, turns.index), turns)).assign(
-        side=[_side(turn) for turn in turns], name=[shown[name] for name in angles]
-    )
+    sides = turns.map(_side)
+    names = pd.DataFrame(_places(sides.eq("center").map({True: _ABOVE, False: _LABELS_AT}), turns))
+    names = names.assign(side=sides, name=[shown[name] for name in angles])
     scale = pd.DataFrame({"x": 0, "y": [0.5, 1.0], "name": ["50 %", "100 %"]})
     place = {"x": _axis("x"), "y": _axis("y")}
     texts = [

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.html_page import render_page
+from or_eval.analysis.figures.in_language import language
 from or_eval.analysis.tables import spreadsheet_safe
 
 Format: TypeAlias = Literal["html", "svg", "png", "pdf"]
@@ -54,4 +55,4 @@ def save_figure(
 def _page(figure: Figure, chart: dict[str, Any]) -> str:
     template = files("or_eval") / "analysis" / "figures" / "template" / "figure.html"
     charts = {"charts": {figure.name: chart}}
-    return render_page(template.read_text("utf-8"), "", charts, figure=figure)
+    return render_page(template.read_text("utf-8"), "", charts, figure=figure, language=language())

@@ -15,6 +15,7 @@ from or_eval.analysis.figures.drawing import (
     name_room,
     with_shown_names,
 )
+from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.structure.distributions import SIDES
 from or_eval.analysis.structure.measures import MEASURES
 
@@ -41,9 +42,8 @@ def structure_effects_figure(effects: pd.DataFrame) -> Figure | None:
             :func:`or_eval.analysis.structure.refusal_effects.structure_effects`.
     """
     safe = effects[(effects["label"] == "safe") & (effects["effect"] == "adjusted")]
-    return differences(
-        safe.assign(compared=[MEASURES[name].title for name in safe["measure"]]), EFFECTS
-    )
+    compared = [_title(name) for name in safe["measure"]]
+    return differences(safe.assign(compared=compared), EFFECTS._replace(note=said(EFFECTS.note)))
 
 
 def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
@@ -60,31 +60,41 @@ def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
         return None
     alt = altair()
     data = with_shown_names(known, "model").assign(
-        title=[MEASURES[name].title for name in known["measure"]]
+        title=[_title(name) for name in known["measure"]]
     )
     data["row"] = [
-        f"{model}, {name}" for model, name in zip(data["model"], data["language"], strict=True)
+        f"{model}, {named('language', name)}"
+        for model, name in zip(data["model"], data["language"], strict=True)
     ]
     rows = sorted(data["row"].unique())
-    titles = [MEASURES[name].title for name in MEASURES if (data["measure"] == name).any()]
+    titles = [_title(name) for name in MEASURES if (data["measure"] == name).any()]
     panels = [_panel(data[data["title"] == title], title, rows) for title in titles]
     chart = alt.concat(*panels, columns=_PANELS_ACROSS).resolve_scale(x="independent")
     return Figure(
         "structure-distributions",
-        "Structure of refused and of answered prompts",
-        "Safe prompts, by model and language: median and quartiles (box), 5th and 95th percentile "
-        "(line). Whether two boxes differ by more than chance is told by the table of effects.",
+        said("Structure of refused and of answered prompts"),
+        said(
+            "Safe prompts, by model and language: median and quartiles (box), 5th and 95th "
+            "percentile (line). Whether two boxes differ by more than chance is told by the table "
+            "of effects."
+        ),
         finished(chart, least=_LEAST, panels=len(panels), margin=name_room(rows)),
         known,
     )
 
 
+def _title(measure: str) -> str:
+    return named("measure", MEASURES[measure].title)
+
+
 def _panel(data: pd.DataFrame, title: str, rows: list[str]) -> Any:
     alt = altair()
-    colours = alt.Scale(domain=list(SIDES), range=[COLOURS[1], COLOURS[0]])
+    sides = [named("response_class", side) for side in SIDES]
+    colours = alt.Scale(domain=sides, range=[COLOURS[1], COLOURS[0]])
+    data = data.assign(side=data["side"].map(dict(zip(SIDES, sides, strict=True))))
     place = {
         "y": alt.Y("row:N", sort=rows, title=None),
-        "yOffset": alt.YOffset("side:N", sort=list(SIDES)),
+        "yOffset": alt.YOffset("side:N", sort=sides),
         "color": alt.Color("side:N", scale=colours, title=None),
     }
     axis = alt.Axis(title=None, tickCount=4, labelSeparation=8)
@@ -94,10 +104,10 @@ def _panel(data: pd.DataFrame, title: str, rows: list[str]) -> Any:
 
     base = alt.Chart(data)
     tooltip = [
-        alt.Tooltip("row:N", title="Prompts"),
-        alt.Tooltip("side:N", title="Responses"),
+        alt.Tooltip("row:N", title=said("Prompts")),
+        alt.Tooltip("side:N", title=said("Responses")),
         *(
-            alt.Tooltip(f"{name}:Q", title=name.replace("_", " ").capitalize(), format=".3~g")
+            alt.Tooltip(f"{name}:Q", title=said(name.replace("_", " ").capitalize()), format=".3~g")
             for name in ("n", "mean", "median", "lower_quartile", "upper_quartile")
         ),
     ]

@@ -20,6 +20,7 @@ from or_eval.analysis.figures.drawing import (
     tooltips,
     with_interval,
 )
+from or_eval.analysis.figures.in_language import said
 from or_eval.analysis.figures.model_names import maker
 from or_eval.analysis.figures.shown_names import shown_names
 from or_eval.intervals import t_quantile
@@ -67,26 +68,29 @@ def trade_off(rates: pd.DataFrame) -> Figure | None:
     points = _points(rates)
     if points.empty:
         return None
-    note = (
+    note = said(
         "A numbered point per model with 95 % intervals; up and to the left is better: toxic "
         "prompts refused, harmless ones answered. On the dashed diagonal a model refuses "
         "regardless of harm."
     )
     fit = quadratic_fit(points["over_refusal"], points["toxic_rejection"])
     if fit is not None:
-        note += (
-            f" The curve is a quadratic fit over {len(points)} models (adjusted R² "
-            f"{fit.explained:.2f}), between dotted lines its 95 % band; with few models it is no "
-            "more than a guide to the eye."
+        note += " " + said(
+            "The curve is a quadratic fit over {count} models (adjusted R² {explained}), between "
+            "dotted lines its 95 % band; with few models it is no more than a guide to the eye.",
+            count=len(points),
+            explained=f"{fit.explained:.2f}",
         )
     data = _readable(points)
     if data["colour"].nunique() > 1:
-        note += " Models of one maker share a colour; those that Inspect doesn't know are grey."
+        note += " " + said(
+            "Models of one maker share a colour; those that Inspect doesn't know are grey."
+        )
     window = _crowd(points)
     colour = _colour(data)
     panels = [_panel(data, colour, _WHOLE, fit, window)]
     if window is not None:
-        note += " What the frame holds is enlarged, with the numbers of its models."
+        note += " " + said("What the frame holds is enlarged, with the numbers of its models.")
         panels.append(_panel(data[_within(data, window)], colour, window, None, None))
     chart = altair().concat(*panels, columns=2)
     shown = finished(
@@ -97,7 +101,7 @@ def trade_off(rates: pd.DataFrame) -> Figure | None:
         legend=data["entry"],
         square=True,
     )
-    return Figure("trade-off", "Over-refusal and toxic rejection", note, shown, points)
+    return Figure("trade-off", said("Over-refusal and toxic rejection"), note, shown, points)
 
 
 def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | None:
@@ -159,7 +163,7 @@ def _readable(points: pd.DataFrame) -> pd.DataFrame:
             f"{number}  {names[model]}"
             for number, model in zip(points["number"], points["model"], strict=True)
         ],
-        maker=points["maker"].fillna("not known"),
+        maker=points["maker"].fillna(said("not known")),
     )
     for name in _BOTH:
         estimates = zip(*(points[f"{name}{end}"] for end in _ENDS.values()), strict=True)
@@ -202,7 +206,7 @@ def _colour(data: pd.DataFrame) -> Any:
     return alt.Color(
         "entry:N",
         scale=alt.Scale(domain=data["entry"].tolist(), range=data["colour"].tolist()),
-        legend=alt.Legend(title="Models", symbolType="circle", symbolLimit=0),
+        legend=alt.Legend(title=said("Models"), symbolType="circle", symbolLimit=0),
     )
 
 
@@ -212,8 +216,8 @@ def _panel(
     alt = altair()
     whole = domain is _WHOLE
     x, y = (alt.Scale(domain=list(side), nice=False, zero=False) for side in domain)
-    across = rate_axis("Over-refusal rate (safe prompts refused)", domain[0])
-    up = rate_axis("Toxic rejection rate (toxic prompts refused)", domain[1])
+    across = rate_axis(said("Over-refusal rate (safe prompts refused)"), domain[0])
+    up = rate_axis(said("Toxic rejection rate (toxic prompts refused)"), domain[1])
     place = {
         "x": alt.X("over_refusal:Q", scale=x, axis=across),
         "y": alt.Y("toxic_rejection:Q", scale=y, axis=up),
@@ -234,7 +238,7 @@ def _panel(
         base.mark_point(filled=True, size=28).encode(**place, color=colour),
         *_badges(data if window is None else data[~_within(data, window)], domain, place, colour),
     ]
-    title = "All models" if window is not None else "The frame, enlarged"
+    title = said("All models" if window is not None else "The frame, enlarged")
     chart = alt.layer(*layers).properties(width=_SIDE, height=_SIDE)
     return chart if whole and window is None else chart.properties(title=title)
 
@@ -272,7 +276,7 @@ def _diagonal(place: dict[str, Any]) -> Any:
     ends = alt.Chart(pd.DataFrame({"over_refusal": [0.0, 1.0], "toxic_rejection": [0.0, 1.0]}))
     words = alt.Chart(pd.DataFrame({"over_refusal": [0.74], "toxic_rejection": [0.7]}))
     text = words.mark_text(
-        text="refuses regardless of harm", angle=315, fontSize=11, baseline="middle"
+        text=said("refuses regardless of harm"), angle=315, fontSize=11, baseline="middle"
     )
     line = ends.mark_line(color=NEUTRAL, strokeDash=[6, 4], strokeWidth=1.2)
     return line.encode(**place) + text.encode(**place)

@@ -16,6 +16,7 @@ from or_eval.analysis.figures.drawing import (
     scales,
     tooltips,
 )
+from or_eval.analysis.figures.in_language import said
 from or_eval.analysis.figures.model_names import generation
 
 _MEASURES = {"over_refusal": "over-refusal", "toxic_rejection": "toxic rejection"}
@@ -49,25 +50,23 @@ def generation_trends(rates: pd.DataFrame) -> Figure | None:
     alt = altair()
     data = drawn(known, "model").assign(
         step=[f"{version:g}" for version in known["generation"]],
-        measure=known["measure"].map(_MEASURES),
+        measure=[said(_MEASURES[measure]) for measure in known["measure"]],
     )
     panels = [
         _panel(group).properties(title=str(line), width=_PANEL_WIDTH, height=_PANEL_HEIGHT)
         for line, group in data.groupby("line", sort=True)
     ]
     chart = alt.concat(*panels, columns=min(3, len(panels)))
-    note = (
+    note = said(
         "A point per model and rate with 95 % intervals, by the generation in the model's name; "
         "lines join the means of generations. Models whose names tell no generation are left out, "
         "and so are lines of one generation."
     )
     return Figure(
         "trends",
-        "Rates along the generations of models",
+        said("Rates along the generations of models"),
         note + hollow_note(data),
-        finished(
-            chart, least=_LEAST, panels=len(panels), margin=_MARGIN, legend=_MEASURES.values()
-        ),
+        finished(chart, least=_LEAST, panels=len(panels), margin=_MARGIN, legend=_measures()),
         known[
             [
                 *("line", "generation", "model", "measure"),
@@ -77,18 +76,24 @@ def generation_trends(rates: pd.DataFrame) -> Figure | None:
     )
 
 
+def _measures() -> list[str]:
+    """Give the measures as the legend names them."""
+    return [said(name) for name in _MEASURES.values()]
+
+
 def _panel(data: pd.DataFrame) -> Any:
     alt = altair()
-    measures = list(_MEASURES.values())
-    colours, shapes = scales(measures)
-    colour = alt.Color("measure:N", scale=colours, title="Rate")
+    colours, shapes = scales(_measures())
+    colour = alt.Color("measure:N", scale=colours, title=said("Rate"))
     steps = [f"{version:g}" for version in sorted(data["generation"].unique())]
     place = {
-        "x": alt.X("step:O", sort=steps, title="Generation", axis=alt.Axis(labelAngle=0)),
+        "x": alt.X("step:O", sort=steps, title=said("Generation"), axis=alt.Axis(labelAngle=0)),
         "y": alt.Y(
             "rate:Q",
             scale=alt.Scale(domain=[-0.02, 1.02], nice=False),
-            axis=alt.Axis(title="Share refused", format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
+            axis=alt.Axis(
+                title=said("Share refused"), format=".0%", values=[0, 0.25, 0.5, 0.75, 1]
+            ),
         ),
     }
     means = data.groupby(["step", "measure"], as_index=False)["rate"].mean()
@@ -101,7 +106,7 @@ def _panel(data: pd.DataFrame) -> Any:
         base.mark_point(filled=True, size=60).encode(
             **place,
             color=colour,
-            shape=alt.Shape("measure:N", scale=shapes, title="Rate"),
+            shape=alt.Shape("measure:N", scale=shapes, title=said("Rate")),
             tooltip=tooltip,
         ),
         *hollow(base, data, **place),
