@@ -290,6 +290,28 @@ def test_the_extra_is_asked_for_where_it_is_missing(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+def test_a_known_set_that_is_not_there_is_told_before_the_crawl(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_text("known: [xstset]\n" + HEAD + SOURCE % "", "utf-8")
+    with pytest.raises(BuildError, match="'xstset' is no catalogue entry; did you mean xstest"):
+        crawled(tmp_path / "sources.yaml", tmp_path / "crawls", print)
+    assert not list((tmp_path / "crawls").glob("*/sources.yaml"))
+
+
+def test_a_crawl_that_was_stopped_goes_on_as_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("or_eval.dataset_builders.crawling.crawl._run", lambda *_: None)
+    path, said = tmp_path / "sources.yaml", list[str]()
+    for more in ("", "", ", depth: 3"):
+        path.write_text(HEAD + SOURCE % more, "utf-8")
+        with pytest.raises(BuildError, match="not finished"):
+            crawled(path, tmp_path / "crawls", said.append)
+    begins, goes_on, again, changed = said
+    assert begins.endswith(": begins")
+    assert goes_on == again == begins.replace("begins", "goes on")
+    assert changed.startswith(f"{path} has changed: it goes on as it began")
+
+
 def test_one_crawl_at_a_time_goes_on_in_a_folder(tmp_path: Path) -> None:
     with locked(tmp_path, "crawls"), pytest.raises(DataError, match="another process crawls here"):
         crawled(tmp_path / "sources.yaml", tmp_path, print)

@@ -42,7 +42,8 @@ def crawl(sources: Path, out: Path, again: bool) -> None:
     for title, counts in (("Pages not had", found.failed), ("Texts left out", found.dropped)):
         if counts:
             click.echo(f"{title}: {_listed(counts)}")
-    click.echo(f"{found.path}: {found.languages.total()} candidates ({_listed(found.languages)})")
+    of = f" ({_listed(found.languages)})" if found.languages else ""
+    click.echo(f"{found.path}: {found.languages.total()} candidates{of}")
 
 
 def _listed(counts: Counter[str]) -> str:

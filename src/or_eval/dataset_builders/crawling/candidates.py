@@ -66,7 +66,7 @@ def candidates(pages: Iterable[Page], said: SourcesFile) -> Iterator[Kept | Drop
                     seen.add(mark)
                     found.append(record)
     for data in said.known:
-        known = _known(data)
+        known = known_prompts(data)
         near_known = _near(found, known.records)
         yield from _dropped(found, near_known, f"{NEAR} of {known.name}")
         found = _left(found, near_known)
@@ -116,7 +116,12 @@ def _record(text: str, page: Page, licence: str) -> PromptRecord:
     )
 
 
-def _known(data: str) -> LoadedPrompts:
+def known_prompts(data: str) -> LoadedPrompts:
+    """Give the prompts of a set that is known.
+
+    Raises:
+        BuildError: There is no such set, or it can't be read.
+    """
     try:
         return load_prompts(data)
     except DataError as error:

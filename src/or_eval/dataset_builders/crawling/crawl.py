@@ -8,7 +8,9 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from or_eval.dataset_builders.crawling.candidates import known_prompts
 from or_eval.dataset_builders.crawling.snapshot import Snapshot, new_snapshot, snapshots
+from or_eval.dataset_builders.crawling.sources_file import load_sources
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.folder_lock import locked
 
@@ -55,8 +57,14 @@ def _newest(sources: Path, folder: Path, say: Callable[[str], None], *, again: b
         say(f"{there[-1].folder}: crawled by {there[-1].finished}; a new crawl is --again")
         return there[-1]
     goes_on = bool(there) and not there[-1].finished
+    if not goes_on:
+        # Told now: what is crawled keeps its copy of the file, and may take hours.
+        for data in load_sources(sources).known:
+            known_prompts(data)
     snapshot = there[-1] if goes_on else new_snapshot(folder, sources)
     say(f"{snapshot.folder}: {'goes on' if goes_on else 'begins'}")
+    if snapshot.sources != load_sources(sources):
+        say(f"{sources} has changed: it goes on as it began (remove the folder to begin anew)")
     _run(snapshot, say)
     if not snapshot.finished:
         raise BuildError(
