@@ -7,14 +7,14 @@ import fastapi
 import inspect_ai._cli.main
 import inspect_ai.model._providers.anthropic
 import inspect_ai.model._providers.openai_compatible
-import inspect_swe.acp
 import uvicorn
 from inspect_ai._util import package
 
 from or_eval.sources.language import detect_language
 
-with suppress(ImportError):
+with suppress(ImportError):  # of the extra [scout]
     import inspect_scout._cli.main
+    import inspect_swe.acp
 
 __all__ = ["fastapi", "inspect_ai", "inspect_scout", "inspect_swe", "uvicorn"]
 
