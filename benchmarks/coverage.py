@@ -1,10 +1,11 @@
 """Do the intervals cover, and is "more than chance" said of equal models? ``docs/analysis.md``.
 
-    python benchmarks/coverage.py [--runs 1000] [rates differences power]
+    python benchmarks/coverage.py [--runs 1000] [rates attainable differences power]
 
 Everything is simulated: each model refuses each family of prompts with a chance of its own, drawn
 so that two prompts of a family agree by the intra-family correlation (ICC), and each prompt of a
 family with a chance around that. Families differ for each model, the worst case for a comparison.
+``attainable`` computes what intervals of independent prompts cover.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from or_eval.analysis.paired_tests import MORE, compare_all, paired
-from or_eval.intervals import rate_interval, wilson
+from or_eval.intervals import LEVEL, Estimate, rate_interval, wilson
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +59,22 @@ class World(NamedTuple):
         return (random.binomial(self.epochs, chances) / self.epochs).ravel()
 
 
+class RateErrors(NamedTuple):
+    """How often the interval of a rate holds it.
+
+    Attributes:
+        covered: Share of runs in which it does.
+        beneath: Share in which the rate is beneath the interval.
+        above: Share in which it is above.
+        plain: Share in which Wilson's interval by the clustered variance alone holds it.
+    """
+
+    covered: float
+    beneath: float
+    above: float
+    plain: float
+
+
 class Errors(NamedTuple):
     """What a comparison of models gets wrong.
 
@@ -83,14 +100,51 @@ def worlds() -> Iterator[World]:
             yield World(families, members, icc, epochs)
 
 
-def rate_coverage(world: World, rate: float, runs: int, seed: int = 1) -> float:
-    """Give the share of runs in which a rate's interval holds the rate."""
+def other_settings() -> Iterator[tuple[World, float]]:
+    """Give settings that the intervals weren't made for, with a rate each."""
+    sizes = ((6, 10), (6, 50), (12, 5), (20, 20), (50, 10), (100, 3))
+    iccs, rates = (0.0, 0.1, 0.3, 0.8), (0.01, 0.03, 0.1, 0.2, 0.5)
+    for (families, members), icc, epochs, rate in product(sizes, iccs, (1, 4), rates):
+        yield World(families, members, icc, epochs), rate
+
+
+def rate_errors(world: World, rate: float, runs: int, seed: int = 1) -> RateErrors:
+    """Hold a rate against its interval run after run."""
     random = np.random.default_rng(seed)
-    families, covered = world.family_of, 0
+    families, found = world.family_of, np.zeros(3)
     for _ in range(runs):
-        found = rate_interval(world.prompt_means(rate, random), families)
-        covered += found.lower <= rate <= found.upper
-    return covered / runs
+        means = world.prompt_means(rate, random)
+        _, lower, upper = rate_interval(means, families)
+        _, plain_lower, plain_upper = _plain(means, world)
+        found += rate < lower, rate > upper, plain_lower <= rate <= plain_upper
+    beneath, above, plain = found / runs
+    return RateErrors(1 - beneath - above, beneath, above, plain)
+
+
+def _plain(means: Floats, world: World) -> Estimate:
+    share, n = means.mean(), len(means)
+    of_families = means.reshape(world.families, world.members).mean(axis=1)
+    variance = of_families.var(ddof=1) / world.families
+    return wilson(share, share * (1 - share) / variance if variance > 0 else n)
+
+
+def independent_coverage(n: int, rate: float) -> dict[str, float]:
+    """Compute how often intervals of ``n`` independent prompts hold a rate."""
+    count = np.arange(n + 1)
+    chance = stats.binom.pmf(count, n, rate)
+    below = stats.binom.cdf(count, n, rate)
+    bounds = [wilson(k / n, n) for k in count]
+    half = (1 - LEVEL) / 2
+    exact = (below >= half) & (1 - below + chance >= half)
+    mid = (below - chance / 2 >= half) & (1 - below + chance / 2 >= half)
+    jeffreys = stats.beta.cdf(rate, count + 0.5, n - count + 0.5)
+    held = {
+        "Wilson": np.array([one.lower <= rate <= one.upper for one in bounds]),
+        "Clopper-Pearson": exact,
+        "its mid-p": mid,
+        "Jeffreys": (jeffreys >= half) & (jeffreys <= 1 - half),
+    }
+    return {name: float(chance[inside].sum()) for name, inside in held.items()}
 
 
 def comparison_errors(
@@ -150,12 +204,39 @@ def _mcnemar_holm(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
 
 
 def _print_rates(runs: int) -> None:
-    print("\nCoverage of a rate's interval (%)\n")
+    print("\nCoverage of a rate's interval (%), and how often the rate is beneath it + above it\n")
     print("| families | ICC | epochs | " + " | ".join(f"rate {rate}" for rate in RATES) + " |")
     print("| --- | --- | --- |" + " ---: |" * len(RATES))
+    all_found = []
     for world in worlds():
-        covered = [_marked(rate_coverage(world, rate, runs), runs, COVERED) for rate in RATES]
-        print(f"| {_named(world)} | {' | '.join(covered)} |", flush=True)
+        found = [rate_errors(world, rate, runs) for rate in RATES]
+        cells = [
+            f"{_marked(one.covered, runs, COVERED)} ({100 * one.beneath:.1f} + "
+            f"{100 * one.above:.1f})"
+            for one in found
+        ]
+        print(f"| {_named(world)} | {' | '.join(cells)} |", flush=True)
+        all_found += found
+    covered, _, _, plain = 100 * np.array(all_found).T
+    print(f"\nFrom {covered.min():.1f} to {covered.max():.1f}, {covered.mean():.1f} on average.")
+    print(f"Wilson's by the clustered variance alone: {plain.min():.1f} to {plain.max():.1f}.")
+    others = [100 * rate_errors(world, rate, runs).covered for world, rate in other_settings()]
+    print(
+        f"In {len(others)} other settings: {min(others):.1f} to {max(others):.1f}, "
+        f"{np.mean(others):.1f} on average; under 92.0: {np.sum(np.array(others) < 92)}."
+    )
+
+
+def _print_attainable(runs: int) -> None:
+    del runs  # nothing is simulated
+    print("\nCoverage of intervals of independent prompts (%), computed\n")
+    for number, (n, rate) in enumerate(product((200, 250, 300), RATES)):
+        found = independent_coverage(n, rate)
+        if number == 0:
+            print(
+                f"| prompts | rate | {' | '.join(found)} |\n| ---: | ---: |{' ---: |' * len(found)}"
+            )
+        print(f"| {n} | {rate} | {' | '.join(f'{100 * one:.1f}' for one in found.values())} |")
 
 
 def _print_differences(runs: int) -> None:
@@ -203,7 +284,12 @@ def _named(world: World) -> str:
     return f"{world.families} × {world.members} | {world.icc} | {world.epochs}"
 
 
-_PARTS = {"rates": _print_rates, "differences": _print_differences, "power": _print_power}
+_PARTS = {
+    "rates": _print_rates,
+    "attainable": _print_attainable,
+    "differences": _print_differences,
+    "power": _print_power,
+}
 
 
 def main() -> None:

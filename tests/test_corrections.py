@@ -14,13 +14,13 @@ import pytest
 from inspect_ai import eval as run_tasks
 from inspect_ai import task_with
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
-from scipy.stats import hypergeom
+from scipy.stats import betabinom, hypergeom
 
 from made_responses import responses
-from or_eval.analysis.comparisons import (
-    compare_models,
-)
+from or_eval.analysis.comparisons import compare_models, shifted
 from or_eval.analysis.corrections import (
+    PRIOR,
+    Corrected,
     Corrections,
     audited_truth,
     corrected_mean,
@@ -28,10 +28,11 @@ from or_eval.analysis.corrections import (
     expected,
 )
 from or_eval.analysis.discrimination import discrimination
+from or_eval.analysis.paired_tests import compare_all, paired
 from or_eval.analysis.ranking import ranking
 from or_eval.analysis.rates import class_shares, fourfold, rates
 from or_eval.analysis.responses import read_logs
-from or_eval.intervals import rate_interval, wilson
+from or_eval.intervals import Estimate, rate_interval, wilson
 from or_eval.scorers import refusal
 from or_eval.tasks import replay
 
@@ -168,6 +169,37 @@ def test_differences_and_ranks_are_corrected_as_rates_are() -> None:
     assert abs(row["difference"]) < 0.06
     assert row["rate_a"] - row["rate_b"] == pytest.approx(row["difference"])
     assert set(ranking(frame, "over_refusal", found)["rank"]) == {1}
+
+
+def test_bounds_are_those_of_the_beta_binomial_distribution_of_what_is_not_sampled() -> None:
+    frame = responses([{"id": str(n), "refused": True} for n in range(400)])
+    truth = pd.Series([1.0] * 30 + [0.0] * 10 + [np.nan] * 360, frame.index)
+    found = corrections(frame, truth)
+    assert found is not None
+    _, lower, upper = corrected_mean(frame, found).estimate
+    left = betabinom.pmf(np.arange(361), 360, 30 + PRIOR, 10 + PRIOR)
+    below = np.cumsum(left) - left / 2
+    bounds = np.flatnonzero((below >= 0.025) & (below <= 0.975))[[0, -1]]
+    assert [lower, upper] == pytest.approx((30 + bounds) / 400, abs=1 / 400)
+
+
+def test_what_a_sample_leaves_open_on_one_side_counts_on_that_side() -> None:
+    """Few errors found leave room for more: bounds lie farther off on one side than on the other."""
+    refused = np.repeat([1.0, 0.0], [60, 140])
+    plain = paired(refused, np.roll(refused, 70))._replace(difference=0.12)
+    wide, narrow = Estimate(0.3, 0.29, 0.45), Estimate(0.18, 0.17, 0.19)
+    one, other = (Corrected(0.0, estimate, 9, 0, 0, 0) for estimate in (wide, narrow))
+    open_above, open_below = shifted(plain, one, other), shifted(plain, one, other, -1.0)
+    assert (
+        open_above.below == open_below.above == pytest.approx((0.01**2 + 0.01**2) / 1.96**2, 1e-3)
+    )
+    assert (
+        open_above.above == open_below.below == pytest.approx((0.15**2 + 0.01**2) / 1.96**2, 1e-3)
+    )
+    above, below = compare_all([open_above, open_below], np.arange(200)).to_dict("records")
+    assert (above["verdict"], below["verdict"]) == ("more than chance", "may be chance")
+    assert above["lower"] > below["lower"]
+    assert above["upper"] > below["upper"]
 
 
 def test_classes_cells_and_pairs_are_corrected_as_rates_are() -> None:

@@ -79,6 +79,21 @@ def test_ten_families_that_never_refuse_tell_of_ten_not_of_two_hundred() -> None
     assert all_of_it.lower == pytest.approx(1 - nothing.upper)
 
 
+def test_only_what_was_not_seen_is_supposed_to_be_of_one_mind() -> None:
+    values = np.zeros(200)
+    values[[0, 20, 40]] = 1
+    families = np.repeat(np.arange(10), 20)
+    few = rate_interval(values, families)
+    # By hand: three families deviate from 0.3 by 0.7, seven by 0.3.
+    seen = 10 / 9 * (3 * 0.7**2 + 7 * 0.3**2) / 200**2 / (0.015 * 0.985 / 200)
+    weight = 0.5 / (1 + (4 * 3 / 10) ** 3)
+    supposed = (3 * seen + weight * 20) / (3 + weight)
+    assert few.lower == pytest.approx(wilson(0.015, 200 / seen, t_quantile(9)).lower)
+    assert few.upper == pytest.approx(wilson(0.015, 200 / supposed, t_quantile(9)).upper)
+    mirrored = rate_interval(1 - values, families)
+    assert (1 - mirrored.upper, 1 - mirrored.lower) == pytest.approx(few[1:])
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=60),

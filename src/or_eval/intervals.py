@@ -112,9 +112,10 @@ def rate_interval(values: ArrayLike, families: Sequence[Hashable] | ArrayLike) -
 
     - Families of unequal size count as ``n^2 / sum of size^2`` equal ones (Carter, Schnepel and
       Steigerwald, 2017), both in the correction of the variance and in the degrees of freedom.
-    - The design effect is that of the clustered variance, drawn towards the worst case where there
-      are few refusals, or few answers (:func:`with_worst_case`). A rate of 0 or 1 shows nothing of
-      how far a family is of one mind: then the families count, not the prompts.
+    - The design effect is that of the clustered variance. Where there are few refusals, or few
+      answers, the bound on the other side of them supposes more: it is drawn towards the worst case
+      (:func:`with_worst_case`), since what wasn't seen may be of one mind. A rate of 0 or 1 shows
+      nothing of how far a family is: then the families count, not the prompts.
     - Several responses to a prompt enter as their mean. Where there are such means, the design
       effect may be less than :data:`SMALLEST_EFFECT`.
 
@@ -130,24 +131,43 @@ def rate_interval(values: ArrayLike, families: Sequence[Hashable] | ArrayLike) -
         return NO_ESTIMATE
     share = float(observed.mean())
     size = effective_size(observed, families)
-    return Estimate(share, nan, nan) if size is None else wilson(share, *size)
+    return Estimate(share, nan, nan) if size is None else size.interval(share)
+
+
+class EffectiveSize(NamedTuple):
+    """What :func:`rate_interval` makes its interval of.
+
+    Attributes:
+        near: Effective number of prompts for the bound towards the nearer of 0 and 1.
+        far: That for the other bound.
+        critical: The critical value.
+    """
+
+    near: float
+    far: float
+    critical: float
+
+    def interval(self, share: float) -> Estimate:
+        """Give Wilson's interval of a proportion with so many prompts on either side."""
+        sizes = (self.near, self.far) if share <= 0.5 else (self.far, self.near)
+        below, above = (wilson(share, size, self.critical) for size in sizes)
+        return Estimate(share, below.lower, above.upper)
 
 
 def effective_size(
     values: ArrayLike, families: Sequence[Hashable] | ArrayLike
-) -> tuple[float, float] | None:
+) -> EffectiveSize | None:
     """Give what :func:`rate_interval` makes its interval of.
 
     Returns:
-        The effective number of prompts and the critical value; None with a single family of
-        several prompts.
+        The effective numbers of prompts; None with a single family of several prompts.
     """
     observed = np.asarray(values, dtype=np.float64)
     n, share = len(observed), float(observed.mean())
     codes, count = family_codes(families)
     whole = bool(((observed == 0) | (observed == 1)).all())
     if whole and count == n:
-        return n, normal_quantile()
+        return EffectiveSize(n, n, normal_quantile())
     if count < 2:
         return None
     sizes = np.bincount(codes, minlength=count)
@@ -155,7 +175,8 @@ def effective_size(
     deviations = np.bincount(codes, observed, count) - sizes * share
     variance = effective / (effective - 1) * float((deviations**2).sum()) / n**2
     independent = share * (1 - share) / n
-    effect = variance / independent if independent > 0 else 1.0
+    effect = variance / independent if independent > 0 else n / effective
     effect = max(effect, SMALLEST_EFFECT if whole else 0.0)
-    effect = with_worst_case(effect, n / effective, n * min(share, 1 - share), effective)
-    return n / effect, t_quantile(max(effective - 1, 1.0))
+    supposed = with_worst_case(effect, n / effective, n * min(share, 1 - share), effective)
+    seen = effect or supposed  # families that are exactly alike are so by chance
+    return EffectiveSize(n / seen, n / supposed, t_quantile(max(effective - 1, 1.0)))

@@ -13,6 +13,7 @@ from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
 from or_eval.analysis.families import families_by_id
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, between, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
+from or_eval.intervals import normal_quantile
 from or_eval.schema import Label
 
 
@@ -79,10 +80,19 @@ def compare_columns(
 
 
 def shifted(contrast: Contrast, one: Corrected, other: Corrected, part: float = 1.0) -> Contrast:
-    """Correct a difference by what is known of its two sides, ``part`` of it being of them."""
+    """Correct a difference by what is known of its two sides, ``part`` of it being of them.
+
+    The squares of how far each bound lies from its rate add up (Zou and Donner, 2008).
+    """
+    ends = (one.estimate, other.estimate) if part > 0 else (other.estimate, one.estimate)
+    below, above = (
+        (part * np.hypot(high.value - high.lower, low.upper - low.value) / normal_quantile()) ** 2
+        for high, low in (ends, ends[::-1])
+    )
     return contrast._replace(
         difference=contrast.difference + part * (one.shift - other.shift),
-        blur=contrast.blur + part**2 * (one.variance + other.variance),
+        below=contrast.below + below,
+        above=contrast.above + above,
     )
 
 

@@ -50,7 +50,9 @@ class Contrast(NamedTuple):
         moved: How many prompts differ at all: on so many rests what is known of the families.
         up: What prompts add to the difference that are higher on its first side.
         down: What those take away that are higher on the second.
-        blur: Variance that a correction of the difference by a sample of the truth adds.
+        below: Variance that a correction of the difference by a sample of the truth adds to how
+            far the true one may be below it.
+        above: The same for above: a sample that found few errors leaves room for more, not fewer.
         apart: Whether its sides are other prompts. Flips hold where each family has both sides;
             the standard error has to agree where one side may be a prompt or two.
     """
@@ -62,7 +64,8 @@ class Contrast(NamedTuple):
     moved: float
     up: float
     down: float
-    blur: float = 0.0
+    below: float = 0.0
+    above: float = 0.0
     apart: bool = False
 
 
@@ -185,7 +188,8 @@ class _Scales(NamedTuple):
     moved: Floats
     up: Floats
     down: Floats
-    blur: Floats
+    below: Floats
+    above: Floats
     apart: NDArray[np.bool_]
     by_family: Floats
     of_prompts: tuple[Floats, Floats, Floats]
@@ -196,8 +200,8 @@ class _Scales(NamedTuple):
     @classmethod
     def of(cls, contrasts: Sequence[Contrast], codes: NDArray[np.int64], count: int) -> _Scales:
         """Add contrasts up by the numbers of the prompts' families."""
-        difference, least, moved, up, down, blur = np.array(
-            [(c.difference, c.least, c.moved, c.up, c.down, c.blur) for c in contrasts]
+        difference, least, moved, up, down, below, above = np.array(
+            [(c.difference, c.least, c.moved, c.up, c.down, c.below, c.above) for c in contrasts]
         ).T
         weights = np.array([np.bincount(codes, one.weights, count) for one in contrasts])
         residuals = np.array([np.bincount(codes, one.residuals, count) for one in contrasts])
@@ -207,7 +211,7 @@ class _Scales(NamedTuple):
         effective = 1 / of_families[2]
         spread = float((of_families[0] * effective / (effective - 1)).sum())
         return cls(
-            *(difference, least, moved, up, down, blur),
+            *(difference, least, moved, up, down, below, above),
             np.array([one.apart for one in contrasts]),
             residuals + difference[:, None] * weights,
             (first, second, third),
@@ -218,6 +222,12 @@ class _Scales(NamedTuple):
 
     def error(self, at: Floats | float) -> Floats:
         """Give the standard errors if the true differences were ``at``."""
+        correction = np.where(at < self.difference, self.below, self.above)
+        error: Floats = np.sqrt(self.of_prompts_alone(at) + correction)
+        return error
+
+    def of_prompts_alone(self, at: Floats | float) -> Floats:
+        """Give what other prompts add to the variances, corrections aside."""
         shift = self.difference - at
         prompts, families = _value(self.of_prompts, shift), _value(self.of_families, shift)
         own = np.divide(families, prompts, np.full_like(prompts, self.pool), where=prompts > 0)
@@ -231,8 +241,8 @@ class _Scales(NamedTuple):
         larger = at_zero + self.least * (more - at * at)
         prompts = np.maximum(prompts, np.where(more > 0, larger, 0))
         prompts = np.maximum(prompts, self.least * np.abs(at) * (1 - np.abs(at)))
-        error: Floats = np.sqrt(prompts * effect + self.blur)
-        return error
+        variance: Floats = prompts * effect
+        return variance
 
     def _apart(self, at: Floats | float) -> Floats:
         """Give the share of prompts that differ, most likely, if the true differences were ``at``.
@@ -289,7 +299,7 @@ class _Scales(NamedTuple):
             Each contrast's p-value, corrected for their number step by step, and the size that the
             largest of all doesn't come to by chance.
         """
-        error = np.sqrt(np.maximum(self.error(0.0) ** 2 - self.blur, 0))
+        error = np.sqrt(self.of_prompts_alone(0.0))
         standard = np.divide(
             *(self.by_family, error[:, None], np.zeros_like(self.by_family)),
             where=error[:, None] > 0,

@@ -266,8 +266,8 @@ def _refused(
     cell, truth = found.cell[group.index].to_numpy(), found.truth[group.index]
     unknown = truth.isna().to_numpy()
     counts = np.bincount(cell[unknown], minlength=len(found.share))
-    drawn = (float(truth.sum()) + found.draws @ counts) / len(group)
-    return float(expected(group, found).mean()), np.resize(drawn, _DRAWS)
+    drawn: Floats = (float(truth.sum()) + found.draws(_DRAWS) @ counts) / len(group)
+    return float(expected(group, found).mean()), drawn
 
 
 def _share(known: pd.DataFrame, right: str) -> tuple[float, float]:

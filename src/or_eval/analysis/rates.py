@@ -22,7 +22,7 @@ from or_eval.analysis.corrections import (
 from or_eval.analysis.estimates import alone, bounded, with_bounds
 from or_eval.analysis.families import response_families
 from or_eval.analysis.jackknife import SHARE, jackknife
-from or_eval.intervals import Estimate, effective_size, rate_interval, wilson
+from or_eval.intervals import Estimate, effective_size, rate_interval
 from or_eval.schema import Label, Outcome, ResponseClass
 
 _CORRECTION = (
@@ -146,13 +146,13 @@ def _corrected(
     value, lower, upper = correction.estimate
     means = _prompts(group["refused"].astype("Float64"), group, families)
     size = effective_size(*means) if len(means[0]) else None
-    prompts = Estimate(value, np.nan, np.nan) if size is None else wilson(value, *size)
+    prompts = Estimate(value, np.nan, np.nan) if size is None else size.interval(value)
     below = np.hypot(value - lower, value - prompts.lower)
     above = np.hypot(upper - value, prompts.upper - value)
     rate = Estimate(
         value, float(np.maximum(value - below, 0.0)), float(np.minimum(value + above, 1.0))
     )
-    columns = (*raw, lower, upper, *correction[3:])
+    columns = (*raw, lower, upper, *correction[2:])
     return rate, dict(zip(_CORRECTION, columns, strict=True))
 
 
