@@ -253,9 +253,11 @@ def test_log_terminal_report_summary_and_pandas_tell_one_number_and_interval(
     effect = variance / (rate * (1 - rate) / n)
     events = n * min(rate, 1 - rate) / max(effect, 1)
     weight = 0.5 / (1 + (4 * events / families) ** 3)
-    effect = (events * effect + weight * n / families) / (events + weight)
-    t, size_of = stats.t.ppf(0.975, families - 1), n / effect
-    centre = (rate + t**2 / (2 * size_of)) / (1 + t**2 / size_of)
-    half = t * math.sqrt(rate * (1 - rate) / size_of + t**2 / (4 * size_of**2))
-    assert in_frame["lower"] == pytest.approx(centre - half / (1 + t**2 / size_of), abs=1e-6)
-    assert in_frame["upper"] == pytest.approx(centre + half / (1 + t**2 / size_of), abs=1e-6)
+    supposed = (events * effect + weight * n / families) / (events + weight)
+    t = stats.t.ppf(0.975, families - 1)
+    for bound, sign, design in (("lower", -1, effect), ("upper", 1, supposed)):
+        size_of = n / design
+        centre = rate + t**2 / (2 * size_of)
+        half = t * math.sqrt(rate * (1 - rate) / size_of + t**2 / (4 * size_of**2))
+        by_hand = (centre + sign * half) / (1 + t**2 / size_of)
+        assert in_frame[bound] == pytest.approx(by_hand, abs=1e-6)
