@@ -132,3 +132,16 @@ def test_a_planted_method_and_measure_are_found_and_nothing_else() -> None:
 def test_nothing_is_found_where_nothing_raises_refusal() -> None:
     told = [found(world(seed, 25, planted=False), planted=False) for seed in range(4)]
     assert sum(of.false_lineage + of.false_adjusted + of.false_alone for of in told) == 0
+
+
+def test_many_rewrites_against_one_seed_prompt_each_need_more_than_flips() -> None:
+    """Rare refusals hardly ever hit the one seed prompt, whose families then all lean one way."""
+    prompts = lineage()
+    rewrites = prompts["method"].isin(["x", "y"]) & prompts.index.str.endswith("en")
+    first = prompts.index.str.startswith("x")
+    few = lineage_effects(
+        logs(prompts, (rewrites & first & (prompts["language"] == "en")).tolist())
+    )
+    told = few.set_index(["step", "a"])["verdict"]
+    assert told["method", "x"] == MORE
+    assert told["level", "rewrite"] == CHANCE

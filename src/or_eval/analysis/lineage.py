@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from itertools import combinations
+from math import sqrt
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -112,7 +113,9 @@ def lineage_effects(logs: Logs) -> pd.DataFrame:
         families = pd.concat([comparison.matches["family"] for _, comparison in found])
         families = families[~families.index.duplicated()]
         contrasts = [
-            paired(*comparison.values().reindex(families.index).to_numpy().T)
+            paired(*comparison.values().reindex(families.index).to_numpy().T)._replace(
+                floor=comparison.floor
+            )
             for _, comparison in found
         ]
         rows = [{"label": label.value, "model": model, **c.row} for model, c in found]
@@ -130,11 +133,13 @@ class _Comparison(NamedTuple):
         row: What the table says of it.
         matches: The matched values: ``one``, ``other`` and ``family`` of each match.
         biased: Whether the model's own refusals chose one side of it.
+        floor: Least standard error of its difference, where prompts stand against means of many.
     """
 
     row: dict[str, Any]
     matches: pd.DataFrame
     biased: bool = False
+    floor: float = 0.0
 
     def values(self) -> pd.DataFrame:
         """Give the two sides of each match; nothing where a test would say what isn't so."""
@@ -175,7 +180,9 @@ def _comparisons(prompts: pd.DataFrame) -> Iterator[_Comparison]:
     rewrites = made[(made["level"] == Level.REWRITE) & (made["level_of_origin"] == Level.SEED)]
     biased = bool(seeds["chosen_of_origin"].any())
     yield from _compared(seeds, Step.LEVEL, Level.SEED, Level.BASE, biased)
-    yield from _compared(rewrites, Step.LEVEL, Level.REWRITE, Level.SEED)
+    for comparison in _compared(rewrites, Step.LEVEL, Level.REWRITE, Level.SEED):
+        origins_asked = rewrites.groupby("seed_id")["other"].first()
+        yield comparison._replace(floor=_binomial_error(rewrites["one"], origins_asked))
     for method, rows in rewrites.groupby("method", sort=True):
         yield from _compared(rows, Step.METHOD, str(method), Level.SEED)
     if rewrites.empty:
@@ -190,6 +197,12 @@ def _compared(
         rates = {"rate_a": matches["one"].mean(), "rate_b": matches["other"].mean()}
         row = {"step": step.value, "a": str(a), "b": str(b), "n": len(matches), **rates}
         yield _Comparison(row, matches[["one", "other", "family"]], biased)
+
+
+def _binomial_error(one: pd.Series[float], other: pd.Series[float]) -> float:
+    """Give the standard error of a difference of two rates of prompts that are refused alike."""
+    rate = pd.concat([one, other]).mean()
+    return float(sqrt(rate * (1 - rate) * (1 / len(one) + 1 / len(other))))
 
 
 def _between_methods(rewrites: pd.DataFrame) -> Iterator[_Comparison]:

@@ -55,6 +55,9 @@ class Contrast(NamedTuple):
         above: The same for above: a sample that found few errors leaves room for more, not fewer.
         apart: Whether its sides are other prompts. Flips hold where each family has both sides;
             the standard error has to agree where one side may be a prompt or two.
+        floor: What the standard error is at least, beside that of flips. Where one prompt stands
+            against the mean of many, families' differences aren't as likely to be of either sign:
+            flips alone would call it different too often where few are refused, or families few.
     """
 
     difference: float
@@ -67,6 +70,7 @@ class Contrast(NamedTuple):
     below: float = 0.0
     above: float = 0.0
     apart: bool = False
+    floor: float = 0.0
 
 
 def paired(one: ArrayLike, other: ArrayLike, strata: ArrayLike | None = None) -> Contrast:
@@ -190,6 +194,7 @@ class _Scales(NamedTuple):
     down: Floats
     below: Floats
     above: Floats
+    floor: Floats
     apart: NDArray[np.bool_]
     by_family: Floats
     of_prompts: tuple[Floats, Floats, Floats]
@@ -200,8 +205,11 @@ class _Scales(NamedTuple):
     @classmethod
     def of(cls, contrasts: Sequence[Contrast], codes: NDArray[np.int64], count: int) -> _Scales:
         """Add contrasts up by the numbers of the prompts' families."""
-        difference, least, moved, up, down, below, above = np.array(
-            [(c.difference, c.least, c.moved, c.up, c.down, c.below, c.above) for c in contrasts]
+        difference, least, moved, up, down, below, above, floor = np.array(
+            [
+                (c.difference, c.least, c.moved, c.up, c.down, c.below, c.above, c.floor)
+                for c in contrasts
+            ]
         ).T
         weights = np.array([np.bincount(codes, one.weights, count) for one in contrasts])
         residuals = np.array([np.bincount(codes, one.residuals, count) for one in contrasts])
@@ -211,7 +219,7 @@ class _Scales(NamedTuple):
         effective = 1 / of_families[2]
         spread = float((of_families[0] * effective / (effective - 1)).sum())
         return cls(
-            *(difference, least, moved, up, down, below, above),
+            *(difference, least, moved, up, down, below, above, floor),
             np.array([one.apart for one in contrasts]),
             residuals + difference[:, None] * weights,
             (first, second, third),
@@ -221,9 +229,9 @@ class _Scales(NamedTuple):
         )
 
     def error(self, at: Floats | float) -> Floats:
-        """Give the standard errors if the true differences were ``at``."""
+        """Give the standard errors, but no less than the floor, if differences were ``at``."""
         correction = np.where(at < self.difference, self.below, self.above)
-        error: Floats = np.sqrt(self.of_prompts_alone(at) + correction)
+        error: Floats = np.maximum(np.sqrt(self.of_prompts_alone(at) + correction), self.floor)
         return error
 
     def of_prompts_alone(self, at: Floats | float) -> Floats:
