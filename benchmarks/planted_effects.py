@@ -36,6 +36,8 @@ BLOCK = 200
 PLANTED_METHOD, PLANTED_MEASURE = METHODS[3], "subordinate_clauses"
 METHOD_EFFECT, MEASURE_EFFECT = 1.0, 0.4
 """In log odds: by the method, and by a standard deviation of the measure."""
+LOG_ODDS = -1.4
+"""Mean log odds of a refusal: three in ten prompts are refused."""
 
 
 class World(NamedTuple):
@@ -46,7 +48,7 @@ class World(NamedTuple):
     values: pd.DataFrame
 
 
-def world(seed: int, families: int, *, planted: bool) -> World:
+def world(seed: int, families: int, *, planted: bool, log_odds: float = LOG_ODDS) -> World:
     """Simulate a world: families differ in how often they are refused, and in their structure."""
     random = np.random.default_rng(seed)
     prompts = lineage(families)
@@ -58,12 +60,12 @@ def world(seed: int, families: int, *, planted: bool) -> World:
     category_effects = random.normal(scale=0.6, size=CATEGORIES)
     parts = []
     for model in range(MODELS):
-        log_odds = random.normal(-1.4, 0.5) + category_effects[family % CATEGORIES]
-        log_odds += random.normal(scale=1.0, size=families)[family]
+        odds = random.normal(log_odds, 0.5) + category_effects[family % CATEGORIES]
+        odds += random.normal(scale=1.0, size=families)[family]
         if planted:
-            log_odds += METHOD_EFFECT * (prompts["method"] == PLANTED_METHOD).to_numpy()
-            log_odds += MEASURE_EFFECT * standard.to_numpy()
-        refused = random.random(len(prompts)) < 1 / (1 + np.exp(-log_odds))
+            odds += METHOD_EFFECT * (prompts["method"] == PLANTED_METHOD).to_numpy()
+            odds += MEASURE_EFFECT * standard.to_numpy()
+        refused = random.random(len(prompts)) < 1 / (1 + np.exp(-odds))
         parts.append(prompts.reset_index().assign(model=f"model {model}", refused=refused, log=""))
     responses = pd.concat(parts, ignore_index=True).astype({"refused": "boolean"})
     return World(responses, prompts, values)
@@ -147,16 +149,18 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=200, help="where nothing raises refusal")
     parser.add_argument("--planted", type=int, default=100, help="where something does")
     parser.add_argument("--families", type=int, default=75)
+    parser.add_argument("--log-odds", type=float, default=LOG_ODDS, help="of a refusal, on average")
     parser.add_argument("--first", type=int, default=0, help="number of the first world")
     options = parser.parse_args()
     too_many = False
     for planted, count in ((False, options.worlds), (True, options.planted)):
-        start = time.monotonic()
+        start, first = time.monotonic(), options.first + 10_000 * planted
         results = pd.DataFrame(
             found(
-                world(seed + 10_000 * planted, options.families, planted=planted), planted=planted
+                world(seed, options.families, planted=planted, log_odds=options.log_odds),
+                planted=planted,
             )
-            for seed in range(options.first, options.first + count)
+            for seed in range(first, first + count)
         )
         kind, seconds = "planted" if planted else "nulls", time.monotonic() - start
         print(f"{count} {kind}, {options.families} families, {seconds:.0f} s", flush=True)

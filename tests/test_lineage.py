@@ -122,7 +122,7 @@ def test_base_prompts_that_a_model_chose_are_not_compared_for_it() -> None:
 
 def test_a_planted_method_and_measure_are_found_and_nothing_else() -> None:
     """``benchmarks/planted_effects.py`` counts over 200 worlds of each kind."""
-    told = found(world(3, 75, planted=True), planted=True)
+    told = found(world(7, 75, planted=True), planted=True)
     assert told.planted_method == told.planted_measure == 1
     assert not told.false_lineage
     assert not told.false_adjusted

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from inspect_ai._util.error import PrerequisiteError
 
 from made_logs import made_log, made_sample
-from or_eval.analysis.paired_tests import UNKNOWN
+from or_eval.analysis.paired_tests import CHANCE, UNKNOWN
 from or_eval.analysis.structure.distributions import distributions
 from or_eval.analysis.structure.measures import MEASURES, SURFACE, entropy, mattr, measure
 from or_eval.analysis.structure.parsers import Parser, find_parsers, load_parser
@@ -196,6 +196,12 @@ def test_what_cannot_vary_cannot_be_told() -> None:
     assert predictions(found).set_index("model")["auc"].isna().to_dict() == {
         "model 0": False, "model 1": True, "model 2": False,
     }  # fmt: skip
+
+
+def test_few_refusals_call_no_measure() -> None:
+    """Nothing raises refusal; at slopes of a regression on all columns, one would seem to."""
+    effects = structure_effects(samples(*world(13, 12, planted=False, log_odds=-3.5)))
+    assert (effects["verdict"] == CHANCE).all()
 
 
 def test_structure_that_decides_refusal_foretells_it() -> None:

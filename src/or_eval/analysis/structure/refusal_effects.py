@@ -108,22 +108,24 @@ def structure_effects(found: Sequence[Sample]) -> pd.DataFrame:
     """Estimate what each measure does to refusal, alone and with all else held fixed.
 
     ``alone`` is the slope of refusal on a measure among prompts of one language: whether refused
-    and answered prompts differ in it. ``adjusted`` comes from a ridge-penalised logistic regression
-    on all measures and the :data:`CONTROLS`: its slope, freed to first order of the penalty's bias
-    by a step along the score that is orthogonal to all other columns (Chernozhukov and others,
-    2018), as the mean change in the share refused. The families' scores are what the one test of
-    all comparisons flips (Hemerik, Goeman and Finos, 2020), over all rows of a label at once, of
-    either effect.
+    and answered prompts differ in it. ``adjusted`` holds the other measures and the
+    :data:`CONTROLS` fixed: a ridge-penalised logistic regression on them alone, and a step from
+    there along the score that is orthogonal to them (Chernozhukov and others, 2018), as the mean
+    change in the share refused. The families' scores, which are so those of no effect, are what
+    the one test of all comparisons flips (Hemerik, Goeman and Finos, 2020), over all rows of a
+    label at once, of either effect. Scores at the slope of a regression on all columns would leave
+    out what that slope took up of their chance, which where few are refused is most.
 
     Args:
         found: What :func:`samples` gives.
 
     Returns:
         A row per label, model, effect (``alone``, ``adjusted``) and measure: ``odds_ratio`` (of
-        the regression, shrunk by its penalty; NaN for ``alone``), ``inflation`` (by how much the
-        other columns widen the variance; over 10, the measure can hardly be told from them),
-        ``rate`` (the share refused), and what :func:`or_eval.analysis.paired_tests.compare_all`
-        gives: ``difference`` is the change in the share refused per standard deviation.
+        a regression on all columns, shrunk by its penalty; NaN for ``alone``), ``inflation`` (by
+        how much the other columns widen the variance; over 10, the measure can hardly be told from
+        them), ``rate`` (the share refused), and what
+        :func:`or_eval.analysis.paired_tests.compare_all` gives: ``difference`` is the change in the
+        share refused per standard deviation.
     """
     parts = []
     for label in dict.fromkeys(sample.label for sample in found):
@@ -168,7 +170,10 @@ def _alone(sample: Sample) -> Iterator[_Slope]:
     for measure, values in sample.measures.items():
         column = values.to_numpy()
         free = column - _projected(column, language)
-        contrast = _slope(free, error, sample.refused, np.ones(len(free)))
+        ones = np.ones(len(free))
+        whole = np.column_stack([language, column])
+        unseen = _unseen_errors(whole, error, ones, sample.prompts["family"], penalty=0.0)
+        contrast = _slope(free, error, sample.refused, ones, unseen)
         yield _Slope(str(measure), contrast, np.nan, 1.0)
 
 
@@ -181,19 +186,18 @@ def _adjusted(sample: Sample) -> Iterator[_Slope]:
             _Slope(str(name), _nothing(len(columns)), np.nan, np.nan) for name in sample.measures
         )
         return
-    fitted = penalised_regression(columns, sample.refused)
-    chances = fitted.predict_proba(columns)[:, 1]
-    weights = chances * (1 - chances)
-    error = sample.refused - chances
-    unseen = _unseen_errors(columns, error, weights, sample.prompts["family"])
+    odds = np.exp(penalised_regression(columns, sample.refused).coef_[0])
     for at, name in enumerate(sample.measures):
-        column, shrunk = measures[:, at], float(fitted.coef_[0, at])
-        free = column - _projected(column, np.delete(columns, at, axis=1), weights)
+        column, others = measures[:, at], columns * (np.arange(columns.shape[1]) != at)
+        chances = penalised_regression(others, sample.refused).predict_proba(others)[:, 1]
+        weights, error = chances * (1 - chances), sample.refused - chances
+        unseen = _unseen_errors(columns, error, weights, sample.prompts["family"], PENALTY)
+        free = column - _projected(column, others, weights)
         whole = column - np.average(column, weights=weights)
         left, had = (float((weights * part**2).sum()) for part in (free, whole))
-        contrast = _slope(free, error, sample.refused, weights, shrunk, unseen)
+        contrast = _slope(free, error, sample.refused, weights, unseen)
         inflation = had / left if left > _SAME else np.inf
-        yield _Slope(str(name), contrast, float(np.exp(shrunk)), inflation)
+        yield _Slope(str(name), contrast, float(odds[at]), inflation)
 
 
 def _slope(
@@ -201,27 +205,23 @@ def _slope(
     error: Floats,
     refused: Floats,
     weights: Floats,
-    shrunk: float = 0.0,
-    unseen: Floats | None = None,
+    unseen: Floats,
 ) -> Contrast:
     """Put a slope as a contrast: what each prompt adds to it.
 
     Args:
         free: The measure less what other columns tell of it.
-        error: The refused share less what is expected of it, at the slope ``shrunk``.
+        error: The refused share less what other columns tell of it.
         refused: The refused share.
         weights: What each prompt's error tells: the variance of its refusal, or one for all.
-        shrunk: Slope that the errors were taken at.
         unseen: The errors as widely spread as those of families that a fit had not seen.
     """
     total = float((weights * free**2).sum())
     if total < _SAME:
         return _nothing(len(free))
     scale = float(weights.mean())  # from log odds to shares
-    moves, parts = free * error / total, weights * free**2 / total
-    slope = shrunk + float(moves.sum())
-    if unseen is not None:
-        moves = free * unseen / total
+    slope = float((free * error).sum()) / total
+    moves, parts = free * unseen / total, weights * free**2 / total
     fewer = min(float(refused.mean()), 1 - float(refused.mean()))
     difference = scale * slope
     # as between two halves of the prompts that are so far apart
@@ -238,23 +238,26 @@ def _slope(
 
 
 def _unseen_errors(
-    columns: Floats, error: Floats, weights: Floats, families: pd.Series[str]
+    columns: Floats, error: Floats, weights: Floats, families: pd.Series[str], penalty: float
 ) -> Floats:
     """Give errors as widely spread as those of families that the fit had not seen.
 
-    A fit takes up some of the error of the families that it sees, more where categories have few
-    families each; left so, their scores would seem less spread than they are (the correction CR2
-    of Bell and McCaffrey, 2002).
+    A fit takes up some of the error of the families that it sees, more where families are few, or
+    categories have few each; left so, their scores would seem less spread than they are (the
+    correction CR2 of Bell and McCaffrey, 2002).
     """
     root = np.sqrt(weights)
     whole = np.column_stack([np.ones(len(error)), columns]) * root[:, None]
-    penalty = np.diag([0.0, *np.full(columns.shape[1], PENALTY)])
-    inverse = np.linalg.pinv(whole.T @ whole + penalty, rcond=_SAME, hermitian=True)
+    prior = np.diag([0.0, *np.full(columns.shape[1], penalty)])
+    sizes, turned = np.linalg.eigh(whole.T @ whole + prior)
+    told = sizes > _SAME * sizes[-1]
+    taken_up = whole @ (turned[:, told] / np.sqrt(sizes[told]))
     unseen = np.empty_like(error)
     for rows in families.groupby(families.to_numpy()).indices.values():
-        free, turned = np.linalg.eigh(np.eye(len(rows)) - whole[rows] @ inverse @ whole[rows].T)
-        widened = turned @ ((turned.T @ (error[rows] / root[rows])) / np.sqrt(free.clip(_SAME)))
-        unseen[rows] = root[rows] * widened
+        axes, shares, _ = np.linalg.svd(taken_up[rows], full_matrices=False)
+        alike = error[rows] / root[rows]
+        widened = axes @ ((1 / np.sqrt((1 - shares**2).clip(_SAME)) - 1) * (axes.T @ alike))
+        unseen[rows] = root[rows] * (alike + widened)
     return unseen
 
 
