@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,11 +254,14 @@ def _unseen_errors(
     told = sizes > _SAME * sizes[-1]
     taken_up = whole @ (turned[:, told] / np.sqrt(sizes[told]))
     unseen = np.empty_like(error)
-    for rows in families.groupby(families.to_numpy()).indices.values():
+    members = sorted(families.groupby(families.to_numpy()).indices.values(), key=len)
+    for _, of_one_size in groupby(members, key=len):
+        rows = np.stack(list(of_one_size))
         axes, shares, _ = np.linalg.svd(taken_up[rows], full_matrices=False)
-        alike = error[rows] / root[rows]
-        widened = axes @ ((1 / np.sqrt((1 - shares**2).clip(_SAME)) - 1) * (axes.T @ alike))
-        unseen[rows] = root[rows] * (alike + widened)
+        alike = (error[rows] / root[rows])[..., None]
+        wider = (1 / np.sqrt((1 - shares**2).clip(_SAME)) - 1)[..., None]
+        widened = axes @ (wider * (axes.swapaxes(1, 2) @ alike))
+        unseen[rows] = root[rows] * (alike + widened)[..., 0]
     return unseen
 
 
