@@ -175,7 +175,8 @@ def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str) -
         pairs = agreement.pairs
         if len(pairs) <= _PAIRS_SHOWN:
             named = pairs["model_a"].map(numbers) + ", " + pairs["model_b"].map(numbers)
-            shown = pairs.drop(columns=["model_a", "model_b"])
+            # how many each of them and both refused says the table before
+            shown = pairs[["n", "jaccard", "agree", "ac1", "kappa", "lower", "upper"]].copy()
             shown.insert(0, "models", named)
             console.print(terminal_table(shown, f"Agreement of each pair on {label} prompts"))
         alpha = agreement.alpha
