@@ -74,6 +74,20 @@ def test_a_file_is_read_by_rules_and_its_own_labels(tmp_path: Path) -> None:
     assert "1 rows of the labels' file without a label" in " ".join(done.output.split())
 
 
+def test_the_stop_reason_of_a_file_counts(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": f"Q{n}?", "response": text, "stop_reason": stop, "human_label": label}
+        for n, (text, stop, label) in enumerate(
+            [(ANSWER, "SAFETY", "yes"), (ANSWER, "RECITATION", "no"), (ANSWER, "STOP", "no")]
+        )
+    ]
+    file, out = table(tmp_path / "responses.jsonl", rows), tmp_path / "out"
+    done = run(file, *YES_NO, "--out", out)
+    assert done.exit_code == 0, done.output
+    everything = group(report(out), "all")
+    assert (everything["agree"], everything["unscored"]) == (1.0, 1)
+
+
 def test_logs_are_joined_by_id_and_model_and_counted_by_part(tmp_path: Path) -> None:
     sure, unsure = {"certain": True}, {"certain": False}
     verdicts = [(1.0, sure)] * 3 + [(0.0, sure)] * 3 + [(1.0, unsure), (0.0, unsure)]

@@ -87,6 +87,22 @@ def test_text_of_an_api_is_no_answer_of_the_model(tmp_path: Path) -> None:
     ]
 
 
+def test_the_column_with_the_stop_reason_is_read(tmp_path: Path) -> None:
+    stops = {"SAFETY": "", "FinishReason.RECITATION": "", "length": "", "stop": "Of course: 42."}
+    rows = [{"response": text, "finish_reason": stop} for stop, text in stops.items()]
+    file = tmp_path / "r.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    result = run(file, "--out", tmp_path / "out.jsonl")
+    assert result.exit_code == 0, result.output
+    columns = ("class", "provenance", "unscored_because")
+    assert [tuple(row[name] for name in columns) for row in read(tmp_path / "out.jsonl")] == [
+        ("direct_refusal", "provider_filter", None),
+        (None, "recitation_filter", "blocked"),
+        (None, None, "cut_off"),
+        ("direct_answer", None, None),
+    ]
+
+
 def test_streams_through_standard_input_and_output(jsonl: Path) -> None:
     result = run("-", input=jsonl.read_text("utf-8"))
     assert result.exit_code == 0
@@ -108,7 +124,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     [
         (b"", "has no rows"),
         (b'{"text": "x"}\n', "no column is named response or the like"),
-        (b'{"response": 3}\n', "line 1, column 'response': is no text but a int"),
+        (b'{"response": {"a": 3}}\n', "line 1, column 'response': is no text but a dict"),
         (b'{"response": "a\n', "line 1: is no JSON"),
         (b'{"response": "a"}\n{"response": "\xff"}\n', "not UTF-8"),
     ],

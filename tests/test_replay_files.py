@@ -6,13 +6,21 @@ import asyncio
 import csv
 import gzip
 import json
-from datetime import UTC, datetime
+import re
+from datetime import UTC, date, datetime
 from pathlib import Path
+from zipfile import ZipFile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from inspect_ai.log import list_eval_logs
 from inspect_ai.model import get_model
+from openpyxl import Workbook
 
+from or_eval.analysis.human_labels import read_labels
+from or_eval.cli import main
 from or_eval.schema import prompt_id
 from or_eval.sources import DataError
 from or_eval.sources.responses import load_responses
@@ -39,9 +47,6 @@ def written_as(kind: str, folder: Path) -> Path:
     if kind == "json":
         path.write_text(json.dumps(THREE), "utf-8")
     elif kind == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         pq.write_table(pa.Table.from_pylist(THREE), path)
     else:
         plain = folder / "plain"
@@ -71,9 +76,6 @@ def test_every_format_gives_the_same_responses(kind: str, tmp_path: Path) -> Non
 
 
 def test_cells_of_any_kind_stay_with_their_response(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     when = datetime(2025, 3, 1, tzinfo=UTC)
     rows = [{**OK, "when": when, "raw": b"\xff", "scores": [1.5, None], "none": None}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "r.parquet")
@@ -81,6 +83,76 @@ def test_cells_of_any_kind_stay_with_their_response(tmp_path: Path) -> None:
     [sample] = logs_of(tmp_path)["m"].samples or []
     facts = {"when": "2025-03-01T00:00:00Z", "raw": "_w==", "scores": [1.5, None]}
     assert sample.metadata["meta"] == sample.output.metadata == facts
+
+
+TYPED = ["= sure, take the kettle", "=1+1", 42, 0.5, True, date(2024, 5, 6), None]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "jsonl"])
+def test_what_is_typed_is_the_same_text_in_every_format(kind: str, tmp_path: Path) -> None:
+    path, columns = tmp_path / f"r.{kind}", ("prompt", "response", "label", "category")
+    rows = [(n, cell, n % 2 == 0, n) for n, cell in enumerate(TYPED)]
+    if kind == "xlsx":
+        book = Workbook()
+        for row in [columns, *rows]:
+            book.active.append(row)
+        book.save(path)
+    elif kind == "csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([columns, *rows])
+    else:
+        write_jsonl(
+            path,
+            [json.loads(json.dumps(dict(zip(columns, r, strict=True)), default=str)) for r in rows],
+        )
+    options = ["--model", "m", "--label", "true=safe,false=toxic"]
+    run_replay(path, "--log-dir", tmp_path / "logs", *options)
+    found = logs_of(tmp_path / "logs")["m"].samples or []
+    samples = sorted(found, key=lambda sample: sample.metadata["category"])
+    texts = ["" if cell is None else str(cell) for cell in TYPED]
+    assert [s.output.completion for s in samples] == texts
+    assert [s.id for s in samples] == [prompt_id(str(n)) for n in range(7)]
+    assert [(s.metadata["label"], s.metadata["category"]) for s in samples] == [
+        ("toxic" if n % 2 else "safe", str(n)) for n in range(7)
+    ]
+    classified = CliRunner().invoke(
+        main, ["classify", str(path), "--out", str(tmp_path / "c.jsonl")]
+    )
+    assert classified.exit_code == 0, classified.output
+    read = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text("utf-8").splitlines()]
+    assert [row["class"] for row in read] == [s.scores["refusal"].answer for s in samples]
+    labels = read_labels(path, column="label", mapping={"True": "answered", "False": "refused"})
+    assert list(labels.frame["human"]) == [("answered", "refused")[n % 2] for n in range(7)]
+    assert list(labels.frame["response"]) == texts
+
+
+def test_a_formula_that_has_a_value_is_what_it_shows(tmp_path: Path) -> None:
+    book, path = Workbook(), tmp_path / "r.xlsx"
+    for row in [["prompt", "response"], ["p", "=A1&B1"], ["q", "=sure - here"], ["r", "=1+1"]]:
+        book.active.append(row)
+    book.save(tmp_path / "typed.xlsx")
+    # What a spreadsheet program makes of it: a value, or an error for a text that is no formula.
+    with ZipFile(tmp_path / "typed.xlsx") as typed, ZipFile(path, "w") as saved:
+        for name in typed.namelist():
+            xml = typed.read(name)
+            for cell, kind, value in ((b"B2", b"str", b"promptresponse"), (b"B3", b"e", b"#NAME?")):
+                xml = re.sub(
+                    rb'<c r="%s">(<f>.*?</f>)<v ?/?>(</v>)?</c>' % cell,
+                    rb'<c r="%s" t="%s">\1<v>%s</v></c>' % (cell, kind, value),
+                    xml,
+                )
+            saved.writestr(name, xml)
+    answers = load_responses(path).answers_of("m")
+    assert [said[0].text for said in answers.values()] == ["promptresponse", "=sure - here", "=1+1"]
+
+
+def test_numbers_are_text_in_parquet(tmp_path: Path) -> None:
+    rows = {"prompt": [1, 2, 3], "response": [7.0, None, 0.5]}
+    pq.write_table(pa.table(rows), tmp_path / "r.parquet")
+    answers = load_responses(tmp_path / "r.parquet").answers_of("m")
+    assert [(said[0].asked.prompt, said[0].text) for said in answers.values()] == [
+        *(("1", "7"), ("2", ""), ("3", "0.5"))
+    ]
 
 
 def test_an_option_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -126,7 +198,6 @@ def test_what_no_log_can_hold_is_marked_in_a_response(tmp_path: Path) -> None:
 BAD_ROWS = {
     "the prompt is empty": [{**OK, "prompt": " "}],
     "line 2, column 'response': is no text but a list": [OK, {**OK, "response": ["r"]}],
-    "line 1, column 'response': is no text but a int": [{**OK, "response": 3}],
     "holds a NUL character": [{**OK, "prompt": "a\0b"}],
     "line 2, column 'model': the model is empty": [OK, {**OK, "model": None}],
     "holds control characters": [{**OK, "model": "a\u202eb"}],

@@ -47,7 +47,7 @@ BROKEN = [
     ("a.jsonl", '{"prompt": "Hi", "label": "safe"}\n{"label": "safe"}\n', {}, ["line 2, column 'prompt'", "empty"]),
     ("a.jsonl", '{"prompt": "Hi", "label": "safe"}\n["Ho"]\n', {}, ["line 2", "no object"]),
     ("a.jsonl", '{"prompt": ["Hi", "Ho"], "label": "safe"}\n', {}, ["line 1, column 'prompt'", "no text but a list"]),
-    ("a.jsonl", '{"prompt": 7, "label": "safe"}\n', {}, ["line 1, column 'prompt'", "no text but a int"]),
+    ("a.jsonl", '{"prompt": {"a": 7}, "label": "safe"}\n', {}, ["line 1, column 'prompt'", "no text but a dict"]),
     ("a.jsonl", '{"prompt": "H\\u0000i", "label": "safe"}\n', {}, ["line 1, column 'prompt'", "NUL"]),
     ("a.jsonl", '{"prompt": "H\\ud800i", "label": "safe"}\n', {}, ["line 1, column 'prompt'", "half a character"]),
     ("a.jsonl", '{"prompt": "Hi", "label": ["safe"]}\n', {}, ["line 1, column 'label'", "no text but a list"]),

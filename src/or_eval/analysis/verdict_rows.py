@@ -124,8 +124,9 @@ def verdicts_of_file(
         ``category``, ``language``, ``family``, and the verdict as in a responses frame, with its
         ``evidence``.
     """
+    from or_eval.models.replay import stored_output
     from or_eval.scorers.fusion import Stages, fuse
-    from or_eval.scorers.provider import read_text
+    from or_eval.scorers.provider import read_output
     from or_eval.scorers.rules import classify_response
 
     file = load_responses(path, **{f"{role}_column": name for role, name in (named or {}).items()})
@@ -135,7 +136,8 @@ def verdicts_of_file(
         for prompt, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
                 verdict = classify_response(response.text, prompt=prompt, language=language)
-                decision = fuse(Stages(read_text(response.text), verdict))
+                provider = read_output(stored_output(response.text, response.stop_reason))
+                decision = fuse(Stages(provider, verdict))
                 texts = {
                     name: file.table.text(response.row, columns[role]) or None
                     for role, name in _COPIED.items()

@@ -65,8 +65,9 @@ def classify(
 ) -> None:
     """Say of every stored response in FILE whether it refuses.
 
-    FILE is csv, tsv, jsonl or json (each also .gz), or parquet, or `-` for standard input; its
-    columns are found as or-eval replay finds them. The output (all of these but json) holds
+    FILE is csv, tsv, jsonl or json (each also .gz), xlsx or parquet, or `-` for standard input;
+    its columns, and the one that says why the model stopped, are found as or-eval replay finds
+    them. The output (all of these but json) holds
     the same rows with these columns added: class, refused, certain, provenance (who refused),
     reason (on what ground), evidence, response_language and unscored_because (why there is no
     class). No model is called. A summary goes to standard error.
@@ -76,8 +77,9 @@ def classify(
       or-eval classify responses.csv --out classified.csv
       zcat responses.jsonl.gz | or-eval classify - | jq .class
     """  # noqa: D301
+    from or_eval.models.replay import stored_output
     from or_eval.scorers.fusion import Stages, fuse
-    from or_eval.scorers.provider import read_text
+    from or_eval.scorers.provider import read_output
     from or_eval.scorers.rules import classify_response
     from or_eval.scorers.rules.language_pack import language_codes
     from or_eval.sources import DataError
@@ -104,7 +106,8 @@ def classify(
         # The first rows tell the columns of the file.
         first = islice(opened.rows, _FIRST_ROWS)
         table = table_of(opened.name, opened.name, opened.unit, first)
-        columns = response_columns(table, given, roles=tuple(named), required=("response",))
+        roles = (*named, "stop_reason")
+        columns = response_columns(table, given, roles, required=("response",))
         if taken := next((name for name in _ADDED if name in table.columns), None):
             raise DataError(
                 f"{table.name}: already has a column '{taken}', which this command writes; "
@@ -113,9 +116,10 @@ def classify(
         rows = chain(table.rows, opened.rows)
         with row_writer(target, kind_out, (*table.columns, *_ADDED)) as write:
             for row in _with_progress(opened.raw, rows):
-                prompt, response = _exchange(table, row, columns)
+                prompt, response, stop_word = _exchange(table, row, columns)
                 verdict = classify_response(response, prompt=prompt, language=language)
-                decision = fuse(Stages(read_text(response), verdict))
+                provider = read_output(stored_output(response, stop_word))
+                decision = fuse(Stages(provider, verdict))
                 counted = decision.label or f"unscored: {decision.unscored_because}"
                 counts[counted, decision.certain] += 1
                 write({**row.cells, **_added_cells(decision, verdict)})
@@ -140,14 +144,17 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
     return kind
 
 
-def _exchange(table: Table, row: Row, columns: dict[str, str]) -> tuple[str | None, str]:
-    from or_eval.sources.responses import exact_text, read_exchange
+def _exchange(table: Table, row: Row, columns: dict[str, str]) -> tuple[str | None, str, str]:
+    """Read the prompt, the response and the word for why the model stopped."""
+    from or_eval.sources.responses import loggable, read_exchange
+
+    def text(role: str) -> str:
+        return loggable(table.exact_text(row, columns[role])) if role in columns else ""
 
     if "dialogue" in columns:
         asked, response = read_exchange(table, row, columns)
-        return asked.prompt, response
-    prompt = exact_text(table, row, columns["prompt"]) if "prompt" in columns else None
-    return prompt, exact_text(table, row, columns["response"])
+        return asked.prompt, response, text("stop_reason")
+    return text("prompt") if "prompt" in columns else None, text("response"), text("stop_reason")
 
 
 def _added_cells(decision: Decision, verdict: Verdict) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from openpyxl import Workbook, load_workbook
+from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 from openpyxl.styles import Alignment, Font
 from openpyxl.utils import get_column_letter
@@ -17,6 +17,8 @@ from or_eval.labelling.tasks import Task, check_task
 from or_eval.labelling.wording import Asks, Choice, Wording, wording
 from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.errors import DataError, shown
+from or_eval.sources.files import sheet_rows
+from or_eval.sources.tables import cell_text
 
 _COLUMNS = {
     "responses": ("key", "prompt", "response", "label", "reason", "harm", "note"),
@@ -93,10 +95,10 @@ def read_spreadsheet(
             there, or a row is not the one that was written.
     """
     try:
-        rows = list(load_workbook(path, read_only=True)["tasks"].iter_rows(values_only=True))
+        rows = list(sheet_rows(path, "tasks"))
     except Exception as error:  # openpyxl raises whatever its parts raise
         raise DataError(f"{path}: is no spreadsheet of or-eval label export ({error})") from None
-    lines = (["" if cell is None else str(cell).strip() for cell in cells] for cells in rows)
+    lines = ([(cell_text(cell) or "").strip() for cell in cells] for cells in rows)
     places = _places(next(lines, []), _COLUMNS[asks], path.name)
     seen: dict[str, int] = {}
     for number, texts in enumerate(lines, start=2):

@@ -97,7 +97,12 @@ class ReplayAPI(ModelAPI):
         stored = next((answers[id] for id in _prompt_ids(input) if id in answers), [])
         if epoch > len(stored):
             raise LookupError(self._missing(stored, epoch))
-        return _output(self.model_name, stored[epoch - 1], responses)
+        response = stored[epoch - 1]
+        output = stored_output(
+            response.text, response.stop_reason, response.reasoning, self.model_name
+        )
+        output.metadata = responses.facts(response) or None
+        return output
 
     def _answers(self) -> tuple[ResponseFile, Answers]:
         from or_eval.sources.responses import load_responses
@@ -133,16 +138,25 @@ def _about_to_run() -> bool:
 _TELLING_STOPS = ("content_filter", "unknown")
 
 
-def _output(model: str, response: StoredResponse, responses: ResponseFile) -> ModelOutput:
-    text, stop = response.text, stop_reason_of(response.stop_reason)
-    thought: list[Content] = [ContentReasoning(reasoning=response.reasoning)]
+def stored_output(
+    text: str, stop_word: str = "", reasoning: str = "", model: str = ""
+) -> ModelOutput:
+    """Make the output that a stored response was.
+
+    Args:
+        text: The response.
+        stop_word: Why the model stopped, in its provider's word, where a file tells.
+        reasoning: What the model thought before.
+        model: The model's name.
+    """
+    stop = stop_reason_of(stop_word)
+    thought: list[Content] = [ContentReasoning(reasoning=reasoning)]
     output = ModelOutput.from_content(
         model,
-        [*thought, ContentText(text=text)] if response.reasoning else text,
+        [*thought, ContentText(text=text)] if reasoning else text,
         stop_reason=stop,
-        stop_details=StopDetails(type=response.stop_reason) if stop in _TELLING_STOPS else None,
+        stop_details=StopDetails(type=stop_word) if stop in _TELLING_STOPS else None,
     )
     # Nothing was spent; without usage Inspect would count tokens with a tokenizer from the Hub.
     output.usage = ModelUsage()
-    output.metadata = responses.facts(response) or None
     return output

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from or_eval.schema import PromptRecord, Turn, prompt_id
 from or_eval.sources.conventions import turn_key, turn_role
 from or_eval.sources.errors import DataError, shown
+from or_eval.sources.tables import cell_text
 
 _NO_TURNS = "is no list of turns, such as {role, content} or {user, assistant}, or of texts"
 
@@ -42,13 +43,12 @@ def read_dialogue(cell: Any, checked: Callable[[str], str]) -> Said:
     Raises:
         ValueError: It is none of these, or the user says nothing.
     """
-    if isinstance(cell, str):
-        listed = _listed(cell)
+    text = cell_text(cell)
+    if text is not None:
+        listed = _listed(text)
         if listed is None:
-            return Said((), checked(cell))
+            return Said((), checked(text))
         cell = listed
-    if cell is None:
-        return Said((), "")
     turns = [Turn(role, text) for role, text in _turns(cell) if text.strip()]
     last = max((n for n, turn in enumerate(turns) if turn.role == "user"), default=None)
     if last is None:
@@ -97,15 +97,17 @@ def _turns(cell: Any) -> Iterator[tuple[str, str]]:
 
 
 def _of_object(turn: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    said = {turn_key(str(key)): value for key, value in turn.items() if value is not None}
+    said = {
+        turn_key(str(key)): cell_text(value) for key, value in turn.items() if value is not None
+    }
     role, text = said.get("role"), said.get("text")
-    if isinstance(role, str) and isinstance(text, str):
+    if role is not None and text is not None:
         known = turn_role(role)
         if known is None:
             raise ValueError(f"has a turn of {shown(role)}, who is neither user nor assistant")
         yield known, text
         return
-    exchange = [(who, said[who]) for who in ("user", "assistant") if isinstance(said.get(who), str)]
+    exchange = [(who, text) for who in ("user", "assistant") if (text := said.get(who)) is not None]
     if role is not None or not exchange:
         raise ValueError(_NO_TURNS)
     yield from exchange

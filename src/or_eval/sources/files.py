@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import file_digest
-from itertools import chain, islice, starmap
+from itertools import chain, islice, starmap, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -331,25 +331,44 @@ def _parquet_rows(name: str, raw: BinaryIO) -> NumberedRows:
 def _xlsx_rows(name: str, raw: BinaryIO) -> NumberedRows:
     """Give the rows of a workbook's first sheet below its header."""
     try:
-        from openpyxl import load_workbook
-    except ModuleNotFoundError:
-        raise DataError(f"{name}: needs openpyxl: pip install 'or-eval[label]'") from None
-    try:
-        sheet = load_workbook(raw, read_only=True, data_only=True).worksheets[0]
         rows = (
             (number, cells)
-            for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1)
+            for number, cells in enumerate(sheet_rows(raw), start=1)
             if any(cell is not None for cell in cells)
         )
         line, names = next(rows, (1, ()))
         header = _header(name, line, ["" if cell is None else str(cell) for cell in names])
         for number, cells in rows:
-            yield number, {name: cell for name, cell in zip(header, cells, strict=True) if name}
+            # A sheet that doesn't tell its size has short rows.
+            named = zip_longest(header, cells[: len(header)])
+            yield number, {name: cell for name, cell in named if name}
+    except ModuleNotFoundError:
+        raise DataError(f"{name}: needs openpyxl: pip install 'or-eval[label]'") from None
     except DataError:
         raise
     except Exception as error:  # of zip, of XML or of what a workbook must have
         problem = str(error).partition("\n")[0]
         raise DataError(f"{name}: is no readable xlsx file ({problem})") from None
+
+
+def sheet_rows(book: BinaryIO | Path, sheet: str | None = None) -> Iterator[tuple[Any, ...]]:
+    """Give the cells of a workbook's sheet, by default the first, row by row.
+
+    A text that begins with "=" mostly lies there as a formula, without a value or with an error
+    for one, and is the text that was typed; a formula that has a value is what it shows.
+    """
+    from openpyxl import load_workbook
+
+    books = [load_workbook(book, read_only=True, data_only=values) for values in (False, True)]
+    typed, shown = ((b[sheet] if sheet else b.worksheets[0]).iter_rows() for b in books)
+    for of_row in zip(typed, shown, strict=True):
+        yield tuple(starmap(_sheet_cell, zip(*of_row, strict=True)))
+
+
+def _sheet_cell(typed: Any, shown: Any) -> Any:
+    if typed.data_type == "f" and (shown.value is None or shown.data_type == "e"):
+        return getattr(typed.value, "text", typed.value)  # an array's formula is an object
+    return shown.value
 
 
 # Of those that stand in a header as often as each other, the first counts.

@@ -177,10 +177,8 @@ def read_prompt(table: Table, row: Row, text: TextColumn) -> Said:
             said = read_dialogue(cell, partial(table.checked, row, text.column))
         except ValueError as error:
             raise table.error(row, text.column, str(error)) from None
-    elif isinstance(cell, str | None):
-        said = Said((), table.text(row, text.column))
     else:
-        raise table.error(row, text.column, f"the prompt is no text but a {type(cell).__name__}")
+        said = Said((), table.text(row, text.column))
     if not said.prompt and not text.optional:
         raise table.error(row, text.column, "the prompt is empty")
     if not said.prompt:

@@ -17,7 +17,7 @@ from or_eval.sources.dialogues import Said
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import CsvForm, read_table
 from or_eval.sources.records import SOURCE_ID, read_prompt
-from or_eval.sources.tables import Row, Table, whole
+from or_eval.sources.tables import Row, Table, cell_text, whole
 from or_eval.sources.wide_responses import MODEL, RESPONSE, one_response_a_row
 
 NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
@@ -100,7 +100,7 @@ class ResponseFile:
         cells = {
             column: value
             for column, value in response.row.cells.items()
-            if column not in with_role and not _absent(value) and value != ""
+            if column not in with_role and cell_text(value) != ""
         }
         if "id" in self.columns and (own := self.table.text(response.row, self.columns["id"])):
             cells[SOURCE_ID] = own
@@ -208,7 +208,7 @@ def name_problem(model: str) -> str | None:
 
 def _response(table: Table, row: Row, columns: Mapping[str, str]) -> StoredResponse:
     def text(role: str) -> str:
-        return exact_text(table, row, columns[role]) if role in columns else ""
+        return loggable(table.exact_text(row, columns[role])) if role in columns else ""
 
     asked, response = read_exchange(table, row, columns)
     return StoredResponse(response, row, asked, text("stop_reason"), text("reasoning"))
@@ -222,31 +222,13 @@ def read_exchange(table: Table, row: Row, columns: Mapping[str, str]) -> tuple[S
     """
     said = read_prompt(table, row, layout_of(columns).texts[0])
     if "response" in columns:
-        return said._replace(answer=""), exact_text(table, row, columns["response"])
+        return said._replace(answer=""), loggable(table.exact_text(row, columns["response"]))
     if not said.answer:
         problem = "ends with no answer of the model's, and the file has no column of responses"
         raise table.error(row, columns["dialogue"], problem)
     return said._replace(answer=""), loggable(said.answer)
 
 
-def exact_text(table: Table, row: Row, column: str) -> str:
-    """Give a cell as it stands, with marks for what no log can hold; empty where it has no value.
-
-    Raises:
-        DataError: The cell holds no text.
-    """
-    value = row.cells.get(column)
-    if _absent(value):
-        return ""
-    if not isinstance(value, str):
-        raise table.error(row, column, f"is no text but a {type(value).__name__}")
-    return loggable(value)
-
-
 def loggable(text: str) -> str:
     """Mark what no log can hold: halves of characters and NULs."""
     return whole(text.replace("\0", "\ufffd"))
-
-
-def _absent(value: object) -> bool:
-    return value is None or value != value  # NaN is how data frames write a missing value

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from or_eval.sources.errors import DataError, shown
@@ -56,14 +58,19 @@ class Table:
         Raises:
             DataError: The cell holds a list or the like, a NUL, or half a surrogate pair.
         """
-        value = row.cells.get(column)
-        if value is None or value != value:  # NaN is how data frames write a missing text
-            return ""
-        if not isinstance(value, str | int | float):
-            raise self.error(row, column, f"is no text but a {type(value).__name__}")
-        # A column of whole numbers with a gap in it comes as 1.0, 0.0, NaN.
-        whole_number = isinstance(value, float) and value.is_integer()
-        return self.checked(row, column, str(int(value) if whole_number else value))
+        return self.checked(row, column, self.exact_text(row, column))
+
+    def exact_text(self, row: Row, column: str) -> str:
+        """Give a cell as text as it stands; empty where there is none.
+
+        Raises:
+            DataError: The cell holds a list or the like.
+        """
+        text = cell_text(row.cells.get(column))
+        if text is None:
+            kind = type(row.cells[column]).__name__
+            raise self.error(row, column, f"is no text but a {kind}")
+        return text
 
     def checked(self, row: Row, column: str, text: str) -> str:
         """Give a text of a row without surrounding white space.
@@ -80,6 +87,20 @@ class Table:
             half = shown(text[error.start])
             raise self.error(row, column, f"holds half a character ({half}); remove it") from None
         return text
+
+
+def cell_text(value: object) -> str | None:
+    """Give a cell as the text that a csv file has for it; None for a list, an object or bytes."""
+    if isinstance(value, str):
+        return value
+    if value is None or value != value:  # NaN is how data frames write a missing value
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # a column of whole numbers with a gap comes as 1.0, 0.0, NaN
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")  # spreadsheets hold a date as its midnight
+    plain = (int, float, Decimal, date, time, timedelta)
+    return str(value) if isinstance(value, plain) else None
 
 
 def whole(text: str) -> str:
