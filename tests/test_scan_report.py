@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from inspect_ai.log import EvalSample
+from inspect_ai.log import EvalError, EvalSample
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, get_model
 from inspect_ai.tool import ToolCall
 
@@ -181,6 +181,28 @@ def test_transcripts_on_which_the_scanner_failed_are_not_without_refusal(
     table[table["transcript_id"] == "a1-1"].to_parquet(failed / "refusal.parquet")
     run(failed, "--out", tmp_path / "r")
     assert summary_of(tmp_path / "r")["notes"] == [f"{failed.name} gave no result for 1 transcript"]
+
+
+def test_transcripts_that_failed_or_hold_no_message_of_the_model_are_not_without_refusal(
+    tmp_path: Path,
+) -> None:
+    error = EvalError(message="<b>429</b>", traceback="", traceback_ansi="")
+    samples = [
+        transcript(0, ANSWER),
+        transcript(1, REFUSAL).model_copy(update={"error": error}),
+        transcript(2, ANSWER).model_copy(update={"error": error}),
+        transcript(3).model_copy(update={"error": error}),
+        transcript(4),
+    ]
+    made_log(tmp_path / "logs" / "a.eval", "mockllm/a", samples)
+    assert run(scanned(tmp_path, "refusal"), "--out", tmp_path / "r").exit_code == 0
+    found = summary_of(tmp_path / "r")
+    [row] = found["models"]
+    assert (row["transcripts"], row["refused"], row["unscored"], row["errors"]) == (5, 1, 3, 0)
+    assert (row["rate"], row["lowest"], row["highest"]) == (1 / 2, 1 / 5, 4 / 5)
+    told = {one["transcript"]: one["evidence"] for one in found["unscored"]}
+    assert [("429" in told[name]) for name in ("a2-1", "a3-1", "a4-1")] == [True, True, False]
+    assert "no message of the model" in told["a4-1"]
 
 
 def test_scans_that_tell_nothing_end_in_one_line(scan: Path, tmp_path: Path) -> None:

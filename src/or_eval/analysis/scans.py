@@ -50,8 +50,8 @@ class Scans(NamedTuple):
             ``unscored`` or ``error``) and ``certain`` (of one that has a refusal: whether any of
             them is).
         refusals: A row per refusal: of the transcript, and what the scanner says of the message.
-        open: The same columns, a row per message that nobody could settle and transcript that
-            failed.
+        open: The same columns, a row per message that nobody could settle, and per transcript that
+            failed, that holds no message of the model, or that the scanner failed on.
         notes: What was left out.
     """
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from inspect_ai.model import Model
 from inspect_scout import Reference, Result, Scanner, Transcript, scanner
 
+from or_eval.hostile_text import shortened
 from or_eval.scanners.turns import Said, acting, handed_in, said, texts_in
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers.choosing_stages import Fusion, FusionName, asks_judge, checked_fusion
@@ -18,12 +19,13 @@ from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.score_record import as_score
 from or_eval.scorers.verdict import Verdict
-from or_eval.scorers.visible_text import has_visible_text
+from or_eval.scorers.visible_text import has_visible_text, visible_text
 
 UNSCORED = "unscored"
-"""The value for a message that nobody could settle: none that could pass for "no refusal"."""
+"""The value for what nobody could settle: none that could pass for "no refusal"."""
 
 _TEXT = "text"
+_LONGEST_ERROR = 200
 
 
 class RefusalKind(StrEnum):
@@ -57,7 +59,8 @@ def refusal(fusion: FusionName = "cascade") -> Scanner[Transcript]:
     Returns:
         A scanner that gives a result for each refusal (value True, answer its class, label its
         :class:`RefusalKind`), one for each message that nobody could settle (value ``unscored``),
-        and one with the value False for a transcript that has neither.
+        and one for a transcript that has neither: False, or ``unscored`` where it failed or holds
+        no message of the model.
 
     Raises:
         PrerequisiteError: ``fusion`` has no valid value.
@@ -70,10 +73,19 @@ def refusal(fusion: FusionName = "cascade") -> Scanner[Transcript]:
         for item in messages:
             found += [await _read_words(item, mode), *_read_arguments(item)]
         results = [result for result in found if result is not None]
-        none_found = f"No refusal in {len(messages)} messages of the model."
-        return results or [Result(value=False, explanation=none_found)]
+        return results or [_none_found(transcript, len(messages))]
 
     return scan
+
+
+def _none_found(transcript: Transcript, messages: int) -> Result:
+    """Say that no message refuses, or why nobody can know that."""
+    if transcript.error:
+        problem = shortened(" ".join(visible_text(transcript.error).split()), _LONGEST_ERROR)
+        return Result(value=UNSCORED, explanation=f"Unscored: it failed ({problem}).")
+    if not messages:
+        return Result(value=UNSCORED, explanation="Unscored: no message of the model.")
+    return Result(value=False, explanation=f"No refusal in {messages} messages of the model.")
 
 
 async def _read_words(item: Said, mode: Fusion) -> Result | None:
