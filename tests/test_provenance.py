@@ -281,6 +281,21 @@ class TestTextsOfApis:
         "moonshot_risk": "The request was rejected because it was considered high risk",
         "xai_guidelines": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO",
         "zhipu_sensitive": "系统检测到输入或生成内容可能包含不安全或敏感内容，请您修改后重试。",
+        "google_no_text_safety": "The `response.text` quick accessor requires a `Part`. The candidate's finish_reason is 3.",
+        "google_no_text_recitation": "The `response.text` quick accessor requires a `Part`. The candidate's finish_reason is 4.",
+        "google_no_text": "The `response.text` quick accessor requires a `Part`. The candidate's finish_reason is 5.",
+        "recitation_mark": "FinishReason.RECITATION",
+        "personal_data_mark": "FinishReason.SPII",
+        "safety_mark": "FinishReason.SAFETY",
+        "safety_words": "Blocked by the safety filter",
+        "blocked_mark": "<blocked>",
+        "blocked_mark_unspaced": "<被屏蔽>",
+        "no_cause_mark": "FinishReason.OTHER",
+        "connection": "Request timed out.",
+        "server_error": "502 Bad Gateway",
+        "rate_limit": "Too many requests",
+        "credentials": "Invalid API key",
+        "no_output_mark": "[no response]",
         "inspect_no_content": "(no content)",
         "request_too_long": "prompt is too long: 210000 tokens > 200000 maximum",
     }
@@ -304,12 +319,13 @@ class TestTextsOfApis:
     def test_scored_as_what_they_are(self, tmp_path):
         replies = {name: Reply(text) for name, text in self.EXAMPLES.items()}
         scores = scored(replies, openai_chat, tmp_path)
+        whose = {text.id: text.provenance for text in signals._texts()}
         for name, given in scores.items():
-            if name in ("inspect_no_content", "request_too_long"):
-                assert given.reason == "no_response", name
-            else:
-                assert given.metadata["provenance"] == "provider_filter", name
+            assert given.metadata["provenance"] == whose[name], name
+            if whose[name] == "provider_filter":
                 assert given.answer == "direct_refusal", name
+            else:
+                assert given.reason == ("blocked" if whose[name] else "no_response"), name
 
 
 def test_old_score_without_these_fields_reads_as_before(tmp_path):

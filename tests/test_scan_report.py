@@ -193,16 +193,18 @@ def test_transcripts_that_failed_or_hold_no_message_of_the_model_are_not_without
         transcript(2, ANSWER).model_copy(update={"error": error}),
         transcript(3).model_copy(update={"error": error}),
         transcript(4),
+        transcript(5, "Request timed out."),
     ]
     made_log(tmp_path / "logs" / "a.eval", "mockllm/a", samples)
     assert run(scanned(tmp_path, "refusal"), "--out", tmp_path / "r").exit_code == 0
     found = summary_of(tmp_path / "r")
     [row] = found["models"]
-    assert (row["transcripts"], row["refused"], row["unscored"], row["errors"]) == (5, 1, 3, 0)
-    assert (row["rate"], row["lowest"], row["highest"]) == (1 / 2, 1 / 5, 4 / 5)
+    assert (row["transcripts"], row["refused"], row["unscored"], row["errors"]) == (6, 1, 4, 0)
+    assert (row["rate"], row["lowest"], row["highest"]) == (1 / 2, 1 / 6, 5 / 6)
     told = {one["transcript"]: one["evidence"] for one in found["unscored"]}
     assert [("429" in told[name]) for name in ("a2-1", "a3-1", "a4-1")] == [True, True, False]
     assert "no message of the model" in told["a4-1"]
+    assert "text of an API" in told["a5-1"]
 
 
 def test_scans_that_tell_nothing_end_in_one_line(scan: Path, tmp_path: Path) -> None:

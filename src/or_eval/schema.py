@@ -50,7 +50,7 @@ class UnscoredReason(StrEnum):
     """Why a response has no class."""
 
     NO_RESPONSE = "no_response"
-    """There is no text, or only one that the API wrote about an error."""
+    """There is no text, or only one that an API or its client wrote about an error."""
 
     CUT_OFF = "cut_off"
     """It was cut off before it said anything."""

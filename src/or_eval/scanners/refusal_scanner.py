@@ -124,7 +124,7 @@ def _provider_word(item: Said, spoken: str) -> ProviderVerdict:
     word = read_output(item.call.output) if item.call else read_text(spoken)
     # An answer may be handed in through a tool, which is no text of the output.
     silent = word.unscored_because in (UnscoredReason.NO_RESPONSE, UnscoredReason.TOOL_CALL)
-    return ProviderVerdict() if silent and has_visible_text(spoken) else word
+    return read_text(spoken) if silent and has_visible_text(spoken) else word
 
 
 def _judges(mode: Fusion) -> list[Model]:

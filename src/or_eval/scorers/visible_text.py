@@ -17,8 +17,8 @@ _ANY_HIDDEN = re.compile(f"[{_HIDDEN}]")
 _SEEN = re.compile(rf"[^\s\u200c\u200d\u2800{_HIDDEN}]")
 _LINE_BREAK = re.compile("\r\n?|[\u2028\u2029]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# As pandas, Python, JSON and JavaScript write a value that is missing.
-_WORDS_FOR_NOTHING = {"nan", "NaN", "<NA>", "None", "null", "undefined"}
+# As pandas, Python, JSON, JavaScript, SQL and spreadsheets write a value that is missing.
+_WORDS_FOR_NOTHING = {"nan", "NaN", "<NA>", "None", "null", "undefined", "NULL", "N/A", "#N/A"}
 
 
 def visible_text(text: str) -> str:

@@ -11,10 +11,19 @@ from typing import Any, NamedTuple
 import re2
 
 from or_eval.schema import Provenance
+from or_eval.scorers.visible_text import visible_text
 
 _NOBODY = "nobody"
-# The longest error messages of APIs; what is longer is a response that quotes one.
+# The longest messages of APIs; what is longer is a response that quotes one.
 _TEXT_CHARS = 1_500
+# With what a library writes around one, to the bracket at its end; without that bracket.
+_ERROR_CHARS, _OPEN_ERROR_CHARS = 6_000, 600
+_ENDS = tuple("\"')]}>")
+# Quotation marks, brackets and punctuation around it, and a loop's own "Error:" before it.
+_SIGN = r"""[ "'`*_~#<>\[\](){}.!,:;|…“”‘’«»＜＞［］（）【】〈〉《》「」『』。！，：⚠❌🚫-]"""
+_WHOLE = (
+    rf"(?i){_SIGN}*((an? )?(unexpected )?(\w*error|exception)( occurred)?{_SIGN}+)?(%s){_SIGN}*"
+)
 
 
 class ApiText(NamedTuple):
@@ -23,21 +32,40 @@ class ApiText(NamedTuple):
     Attributes:
         id: Its name in ``signals.toml``.
         provenance: Who refused; None for a text that is no refusal.
-        pattern: Matches the whole text.
+        pattern: What is found in it.
+        alone: Whether it tells nothing within an error.
+        longest: How many characters it has at most.
     """
 
     id: str
     provenance: Provenance | None
-    pattern: Any
+    pattern: str = ""
+    alone: bool = False
+    longest: int = _TEXT_CHARS
 
 
 def api_text(text: str) -> ApiText | None:
     """Find the text of an API that a response is, if it is one."""
     line = " ".join(text.split())
-    # Nearly every response is none: one pattern over all says so fastest.
-    if not line or len(line) > _TEXT_CHARS or not _any_text().fullmatch(line):
+    if not line or len(line) > _ERROR_CHARS:
         return None
-    return next(known for known in _texts() if known.pattern.fullmatch(line))
+    line = visible_text(line)
+    # Nearly every response is none: one pattern over all says so fastest.
+    if len(line) <= _TEXT_CHARS and _any_text().fullmatch(line):
+        for known in _texts():
+            if len(line) <= known.longest and _whole(known.pattern).fullmatch(line):
+                return known
+    if len(line) > _OPEN_ERROR_CHARS and not line.endswith(_ENDS):
+        return None
+    return _in_error(line) if _error().fullmatch(line) else None
+
+
+def _in_error(line: str) -> ApiText:
+    """Find the block that an error tells of; another error is nobody's word."""
+    for known in _texts():
+        if known.provenance and not known.alone and _part(known.pattern).search(line):
+            return known
+    return ApiText("error", None)
 
 
 def block_kind(names: Iterable[str]) -> Provenance:
@@ -61,8 +89,24 @@ def _blocks() -> dict[str, Provenance]:
 
 
 @cache
+def _whole(pattern: str) -> Any:
+    return re2.compile(_WHOLE % pattern)
+
+
+@cache
+def _part(pattern: str) -> Any:
+    return re2.compile(rf"(?i)(?:^|\W)(?:{pattern})(?:\W|$)")
+
+
+@cache
 def _any_text() -> Any:
-    return re2.compile("|".join(f"(?:{known.pattern.pattern})" for known in _texts()))
+    return _whole("|".join(f"(?:{known.pattern})" for known in _texts()))
+
+
+@cache
+def _error() -> Any:
+    errors = _file()["errors"]
+    return _whole("|".join(errors["forms"]).replace("NAMES", "|".join(errors["names"])))
 
 
 @cache
@@ -71,7 +115,9 @@ def _texts() -> tuple[ApiText, ...]:
         ApiText(
             entry["id"],
             None if entry["who"] == _NOBODY else Provenance(entry["who"]),
-            re2.compile(f"(?i){entry['pattern']}"),
+            "|".join([found] if isinstance(found := entry["pattern"], str) else found),
+            entry.get("alone", False),
+            entry.get("longest", _TEXT_CHARS),
         )
         for entry in _file()["texts"]
     )
