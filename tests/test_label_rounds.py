@@ -188,7 +188,7 @@ def test_a_plan_needs_no_more_labels_than_leave_the_interval_wanted() -> None:
         (0, "0123456789abcdef", "row 3: '0123456789abcdef' is no task of this folder"),
         (3, "maybe", "row 3: 'maybe' is none of the choices"),
         (3, "=1+1", "row 3: '=1+1' is none of the choices"),
-        (3, date(2026, 1, 5), "row 3: '2026-01-05 00:00:00' is none of the choices"),
+        (3, date(2026, 1, 5), "row 3: '2026-01-05' is none of the choices"),
     ],
 )
 def test_a_sheet_edited_by_hand_is_told_by_its_row(
