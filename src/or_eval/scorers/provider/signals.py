@@ -49,7 +49,8 @@ def api_text(text: str) -> ApiText | None:
     line = " ".join(text.split())
     if not line or len(line) > _ERROR_CHARS:
         return None
-    line = visible_text(line)
+    if not line.isascii():
+        line = visible_text(line)
     # Nearly every response is none: one pattern over all says so fastest.
     if len(line) <= _TEXT_CHARS and _any_text().fullmatch(line):
         for known in _texts():
