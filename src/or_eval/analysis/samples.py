@@ -12,13 +12,13 @@ from json import JSONDecoder
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+import fsspec
 from inspect_ai.log import read_eval_log_sample_summaries, read_eval_log_samples_by_id
 from inspect_ai.model import ChatMessage, ModelOutput
 from inspect_ai.scorer import Score
 from pydantic import BaseModel
 
 from or_eval.analysis.logs import LogError
-from or_eval.inspect_private import file as open_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def read_summaries(log: str) -> Iterator[Summary]:
     """
     text = ""
     if log.endswith(".eval"):
-        with open_file(log, "rb") as raw, ZipFile(raw) as archive:
+        with fsspec.open(log, "rb") as raw, ZipFile(raw) as archive:
             if _SUMMARIES in archive.namelist():  # else the log is still being written
                 text = archive.read(_SUMMARIES).decode()
     if not text:
@@ -116,7 +116,7 @@ def read_samples(log: str, keys: Sequence[tuple[str, int]]) -> Iterator[Sample]:
         for sample in read_eval_log_samples_by_id(log, keys, exclude_fields=_UNUSED):
             yield Sample.model_validate(sample, from_attributes=True)
         return
-    with open_file(log, "rb") as raw, ZipFile(raw) as archive:
+    with fsspec.open(log, "rb") as raw, ZipFile(raw) as archive:
         for sample_id, epoch in keys:
             try:
                 stored = archive.read(f"samples/{sample_id}_epoch_{epoch}.json")

@@ -237,9 +237,10 @@ def _log_named_after(model: str) -> Iterator[None]:
 
 
 def _remove(location: str) -> None:
-    from or_eval.inspect_private import filesystem
+    from fsspec.core import url_to_fs
 
-    filesystem(location).rm(location)
+    files, path = url_to_fs(location)
+    files.rm(path)
 
 
 class _Written(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from inspect_ai.model import (
@@ -18,8 +19,9 @@ from inspect_ai.model import (
     modelapi,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
+from rich.markup import escape
 
-from or_eval.inspect_private import PrerequisiteError, eval_is_running, sample_active
+from or_eval.inspect_private import PrerequisiteError, eval_is_running, running_epoch
 from or_eval.models.stop_reasons import stop_reason_of
 from or_eval.schema import Turn, prompt_id
 
@@ -91,10 +93,9 @@ class ReplayAPI(ModelAPI):
         Raises:
             LookupError: The file has none for this prompt and epoch.
         """
-        sample = sample_active()
-        epoch = sample.epoch if sample is not None else 1
         responses, answers = self._answers()
         stored = next((answers[id] for id in _prompt_ids(input) if id in answers), [])
+        epoch = running_epoch() or 1
         if epoch > len(stored):
             raise LookupError(self._missing(stored, epoch))
         response = stored[epoch - 1]
@@ -108,11 +109,23 @@ class ReplayAPI(ModelAPI):
         from or_eval.sources.responses import load_responses
 
         responses = load_responses(self._file, **self._columns)
-        return responses, responses.answers_of(self.model_name)
+        answers = responses.answers_of(self.model_name)
+        check_epochs(self._file, answers)
+        return responses, answers
 
     def _missing(self, stored: list[StoredResponse], epoch: int) -> str:
         line = f"{self._file} has no response of '{self.model_name}' to this prompt"
         return f"{line} for epoch {epoch}" if stored else line
+
+
+def check_epochs(file: str, answers: Answers) -> None:
+    """Stop where prompts have several responses, and this release of Inspect tells no epochs."""
+    if running_epoch() is None and any(len(stored) > 1 for stored in answers.values()):
+        raise PrerequisiteError(
+            f"{escape(file)} has several responses of one model to a prompt, and inspect-ai "
+            f"{version('inspect-ai')} doesn't say which epoch runs: take the release that "
+            "docs/compatibility.md names, or a file with one response a prompt"
+        )
 
 
 def _prompt_ids(messages: list[ChatMessage]) -> Iterator[str]:

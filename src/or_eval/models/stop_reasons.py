@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from inspect_ai.model import StopReason
 
-from or_eval.inspect_private import as_stop_reason
-
-# By the function of inspect_ai.model._providers that reads them. Words that several providers
-# have, such as `stop`, `length` and `content_filter` (OpenAI, Azure, Mistral, Groq, Together), are
-# those of Inspect's own as_stop_reason.
+# By the function of inspect_ai.model that reads them.
 _WORDS: dict[str, dict[str, StopReason]] = {
+    # Words that several providers have: OpenAI, Azure, Mistral, Groq, Together.
+    "as_stop_reason": {
+        "stop": "stop",
+        "eos": "stop",
+        "length": "max_tokens",
+        "tool_calls": "tool_calls",
+        "function_call": "tool_calls",
+        "content_filter": "content_filter",
+        "model_length": "model_length",
+        "max_tokens": "max_tokens",
+    },
     "anthropic.message_stop_reason": {
         "end_turn": "stop",
         "stop_sequence": "stop",
@@ -45,4 +52,4 @@ def stop_reason_of(word: str) -> StopReason:
     No word at all says that the model came to an end.
     """
     plain = word.rpartition(".")[2].strip().lower() or "stop"
-    return _STOP_REASONS.get(plain) or as_stop_reason(plain)
+    return _STOP_REASONS.get(plain, "unknown")

@@ -10,7 +10,7 @@ from inspect_ai.log import transcript
 from inspect_ai.model import ModelOutput, ModelRefusalError
 from inspect_ai.solver import TaskState
 
-from or_eval.inspect_private import sample_active
+from or_eval.inspect_private import errors_retried
 from or_eval.scorers.provider.signals import api_text
 
 
@@ -87,8 +87,6 @@ def _finish_reason(response: dict[str, Any] | None) -> str | None:
 
 
 def _refusals_retried() -> int:
-    active = sample_active()
-    errors = active.error_retries if active else []
     # Inspect keeps the repr of an error, in quotation marks.
     refusal = f"{ModelRefusalError.__name__}("
-    return sum(error.message.lstrip('"').startswith(refusal) for error in errors)
+    return sum(error.lstrip('"').startswith(refusal) for error in errors_retried())

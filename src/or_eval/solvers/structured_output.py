@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
 from pydantic import ValidationError
 
-from or_eval.inspect_private import active_generate_config, status_code_of
+from or_eval.inspect_private import active_generate_config
 
 MAX_RETRIES = 6
 """Retries of a call where the user set none: Inspect would retry for ever, so that one dead model
@@ -155,6 +155,13 @@ def _serves_nobody(error: Exception) -> bool:
     """Whether an error tells of the server, rather than of this request."""
     status = status_code_of(_last_attempt(error))
     return status is None or status == 429 or status >= 500
+
+
+def status_code_of(error: Any) -> int | None:
+    """Give the HTTP status behind a provider's error; None where there is none."""
+    # The OpenAI and Anthropic clients' name for it, and Google's.
+    found = (getattr(error, name, None) for name in ("status_code", "code"))
+    return next((status for status in found if isinstance(status, int)), None)
 
 
 def _last_attempt(error: Any) -> Any:

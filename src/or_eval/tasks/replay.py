@@ -13,7 +13,7 @@ from inspect_ai.solver import generate
 from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
-from or_eval.models.replay import PROVIDER
+from or_eval.models.replay import PROVIDER, check_epochs
 from or_eval.schema import prompt_id
 from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
@@ -61,6 +61,7 @@ def replay(
         description=f"Stored responses of {model} from {file.table.title}.",
     )
     answers = file.answers_of(model)
+    check_epochs(file.table.title, answers)
     records = answered.prompts.records
     counts = {r.id: len(answers.get(prompt_id(r.prompt, r.before), [])) for r in records}
     return task_with(

@@ -19,8 +19,8 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 from inspect_ai.util import registry_info
 
-from or_eval.inspect_private import set_registry_info, status_code_of
-from or_eval.solvers.structured_output import MAX_RETRIES
+from or_eval.inspect_private import set_registry_info
+from or_eval.solvers.structured_output import MAX_RETRIES, status_code_of
 
 _DEAD_AFTER = 3
 _FIRST_REST = 0.5

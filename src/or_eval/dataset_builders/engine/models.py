@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+import yaml
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
 
 from or_eval.dataset_builders.engine.prices import Prices
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.inspect_private import parse_cli_args
 
 Sense = Literal["panel", "turns", "pool"]
 """What a list of models is: all are asked, they take turns, or they are one model's endpoints."""
@@ -133,10 +133,16 @@ def bindings_of_options(options: Sequence[str]) -> dict[str, Binding]:
     if unbound := [option for option in options if "=" not in option]:
         raise BuildError(f"--model-role {unbound[0]}: give ROLE=PROVIDER/MODEL")
     try:
-        parsed = parse_cli_args(tuple(options), force_str=False)
-        return {role: binding_of(said) for role, said in parsed.items()}
+        parted = (option.partition("=") for option in options)
+        return {role.replace("-", "_"): binding_of(_read(said)) for role, _, said in parted}
     except Exception as error:
         raise BuildError(f"--model-role: {' '.join(str(error).split())}") from error
+
+
+def _read(said: str) -> Any:
+    """Read the value of an option as Inspect does: YAML, or names with commas between them."""
+    value = yaml.safe_load(said)
+    return value.split(",") if isinstance(value, str) and "," in value else value
 
 
 def binding_of(said: Any) -> Binding:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import re2
 
-from or_eval.inspect_private import status_code_of
+from or_eval.solvers.structured_output import status_code_of
 
 Problem = Literal["blocked", "failed"]
 

@@ -21,7 +21,7 @@ from inspect_ai.model import CachePolicy, Model
 
 from or_eval.dataset_builders.engine.models import BoundModel, Make, made_of
 from or_eval.dataset_builders.engine.ports import Verdicts
-from or_eval.inspect_private import CacheEntry, cache_store
+from or_eval.inspect_private import put_in_cache
 
 VERDICTS = "verdicts"
 """Key of a log's metadata that says what the verdicts on its responses depend on."""
@@ -102,7 +102,8 @@ def _put_in_cache(
     for event in events:
         if event.model in known:
             model, policy = known[event.model]
-            entry = CacheEntry(
+            put_in_cache(
+                event.output,
                 model.api.base_url,
                 event.config,
                 event.input,
@@ -111,4 +112,3 @@ def _put_in_cache(
                 event.tool_choice,
                 event.tools,
             )
-            cache_store(entry, event.output)
