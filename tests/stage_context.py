@@ -22,6 +22,7 @@ from or_eval.dataset_builders.engine.ports import (
     Used,
 )
 from or_eval.dataset_builders.engine.rounds import Short
+from or_eval.dataset_builders.engine.stage_results import accounted
 from or_eval.dataset_builders.engine.workers import here
 from or_eval.schema import PromptRecord
 
@@ -40,9 +41,9 @@ class Result:
 
 
 def run_stage(kind: Stage, rows: Any, params: Any, context: StageContext) -> Result:
-    """Run a stage to its end."""
+    """Run a stage to its end; no row may be lost."""
     result = Result()
-    for outcome in kind.run(rows, params, context):
+    for outcome in accounted(kind.run(rows, params, context), rows, kind.makes):
         match outcome:
             case Kept(record):
                 result.rows.append(record)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from key_kinds import KINDS
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
@@ -58,6 +59,74 @@ def test_a_stage_that_is_none_is_told(tmp_path: Path, code: str, said: str) -> N
     (tmp_path / "wrong.py").write_text(code)
     with pytest.raises(BuildError, match=said):
         load_recipe(recipe(tmp_path, str(tmp_path / "wrong.py")))
+
+
+def test_rows_with_keys_can_be_left_out(tmp_path: Path) -> None:
+    path = recipe(tmp_path, str(EXAMPLE.with_name("without_keys.py")))
+    path.write_text(path.read_text().replace(", most: 25", ""), "utf-8")
+    with (tmp_path / "prompts.csv").open("a") as file:
+        file.write(f"How do I kill {KINDS['GitHub']}?,violence\n")
+    facts = Build(load_recipe(path), tmp_path / "out", Asking(), say=lambda line: None).run()
+    assert facts[1].dropped == {"key-like string": 1}
+    assert facts[2].rows_out == 2
+
+
+MISTAKES = {
+    "a row": ("yield row", "gives a PromptRecord where it should give Kept"),
+    "a row as None": ("yield Kept(None)", "gives a Kept where it should give Kept"),
+    "nothing": ("pass; yield Table('t', [])", "took 2 rows and gave 0"),
+    "twice": ("yield Kept(row); yield Dropped(row, 'too')", "took 2 rows and gave 4"),
+    "no generator": ("return None", "gives a NoneType where it should give Kept"),
+    "a lost row": (
+        "yield from [Kept(row)] * 2 * ('cat' in row.prompt)", "nothing came of 1 of its 2 rows"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_stage_of_ones_own_can_lose_no_row(tmp_path: Path, mistake: str) -> None:
+    body, said = MISTAKES[mistake]
+    makes = ", makes='beside'" if mistake == "a lost row" else ""
+    (tmp_path / "own.py").write_text(
+        "from or_eval.dataset_builders.engine.ports import *\n"
+        f"def run(rows, params, context):\n    for row in rows:\n        {body}\n"
+        f"STAGE = Stage(StageParams, run{makes})\n"
+    )
+    path = recipe(tmp_path, str(tmp_path / "own.py"))
+    path.write_text(path.read_text().replace(", most: 25", ""), "utf-8")
+    out = tmp_path / "out"
+    with pytest.raises(BuildError, match=f"stage short: .*{said}"):
+        Build(load_recipe(path), out, Asking(), say=lambda line: None).run()
+    assert not (out / "stages/short/stage.json").exists()
+    assert not (out / "dataset").exists()
+
+
+def test_rows_that_a_stage_makes_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "from dataclasses import replace\n"
+        "from or_eval.dataset_builders.engine.ports import *\n"
+        "from or_eval.dataset_builders.engine.rows import written_from\n"
+        "def run(rows, params, context):\n"
+        "    for row in rows:\n"
+        "        yield Kept(row)\n"
+        "        yield Kept(written_from(row, row.prompt + '!', method='own', language='en'))\n"
+        "STAGE = Stage(StageParams, run, makes='beside')\n"
+    )
+    path = recipe(tmp_path, str(tmp_path / "own.py"))
+    path.write_text(path.read_text().replace(", most: 25", ""), "utf-8")
+    told: list[str] = []
+    facts = Build(load_recipe(path), tmp_path / "out", Asking(), say=told.append).run()
+    assert [(one.rows_in, one.made, one.rows_out) for one in facts] == [(0, 2, 2), (2, 2, 4), (4, 0, 4)]  # fmt: skip
+    assert "02 short: 2 rows in, 2 made, 4 out" in told
+
+
+def test_byte_equal_prompts_of_data_are_dropped_as_duplicates(tmp_path: Path) -> None:
+    path = recipe(tmp_path, str(EXAMPLE))
+    with (tmp_path / "prompts.csv").open("a") as file:
+        file.write(PROMPTS.partition("\n")[2] + "How do I  kill my cat?,violence\n")
+    facts = Build(load_recipe(path), tmp_path / "out", Asking(), say=lambda line: None).run()
+    assert facts[0].made == 5
+    assert (facts[0].rows_out, facts[0].dropped) == (2, {"duplicate": 3})
 
 
 def test_stages_and_recipes_of_another_package(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from or_eval.dataset_builders.engine.rows import StoredRows, columns
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.card_text import cell, fenced
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
-from or_eval.dataset_builders.publishing.key_like import key_like, secrets_of
 from or_eval.dataset_builders.publishing.local_paths import without_folders
 from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.dataset_builders.stages import stage
@@ -25,7 +24,7 @@ from stage_context import run_stage, stage_context
 
 KEY = "hf_" + "Ab3" * 11
 EARLIER = [
-    StageFacts("seeds", "seeds", 0, 40, {"refused": 3, "not distinct": 7}, {"writer": ["openai/gpt-4o"]}, {"seeds.toml": "0a1b2c3d4e5f"}, {}),
+    StageFacts("seeds", "seeds", 0, 40, {"refused": 3, "not distinct": 7}, {"writer": ["openai/gpt-4o"]}, {"seeds.toml": "0a1b2c3d4e5f"}, {}, made=50),
     StageFacts("moderate", "moderate", 40, 5, {"unreadable | <b>": 35}, {"moderator": ["gguf//home/jane/m x.gguf", "b/c"]}, {}, {}),
 ]  # fmt: skip
 RECIPE = {
@@ -99,9 +98,9 @@ def test_the_header_is_what_the_hub_reads(card):
         "labelled `toxic`: 2 of the 2 prompts of `toxic`.",
         'prompts = load_dataset("OWNER/NAME", "hard-1", split="train")',
         "inspect eval or_eval/prompts -T data=OWNER/NAME:toxic --model PROVIDER/MODEL",
-        "| seeds | 0 | 40 | not distinct: 7; refused: 3 |",
-        "| moderate | 40 | 5 | unreadable \\| &lt;b>: 35 |",
-        "| publish | 5 | 5 |  |",
+        "| seeds | 0 | 50 | 40 | not distinct: 7; refused: 3 |",
+        "| moderate | 40 |  | 5 | unreadable \\| &lt;b>: 35 |",
+        "| publish | 5 |  | 5 |  |",
         "| seeds | writer | `openai/gpt-4o` |",
         "| moderate | moderator | `gguf/m x.gguf`, `b/c` |",
         "| seeds | `seeds.toml` | `0a1b2c3d4e5f` |",
@@ -145,6 +144,7 @@ def test_without_subsets_there_is_one_configuration(tmp_path):
     kind = stage("publish")
     result = run_stage(kind, [*SAFE, SAFE[0]], kind.params(licence="mit"), stage_context(tmp_path))
     assert result.rows == SAFE
+    assert [(one.record, one.reason) for one in result.dropped] == [(SAFE[0], "duplicate")]
     assert result.tables["published"][0]["configuration"] == "default"
     assert list(StoredRows(tmp_path / "dataset" / "default" / "train.parquet")) == SAFE
 
@@ -175,16 +175,8 @@ def test_nothing_left_is_never_published(tmp_path):
     assert "is still that of an earlier build" in str(error.value)
     assert files(tmp_path) == before
     with pytest.raises(BuildError, match="none of 1 rows is left"):
-        publish(tmp_path / "new", {"full": [row(f"Use {KEY}")]})
+        publish(tmp_path / "new", {"full": [row("Hi", meta={"licence": "CC-BY-ND-4.0"})]})
     assert not (tmp_path / "new" / "dataset").exists()
-
-
-def test_rows_with_keys_are_dropped(tmp_path):
-    spoiled = [row(f"What is {KEY}?"), row("In the facts", meta={"reply": f"sk-{'a1' * 12}"})]
-    result = publish(tmp_path, {"full": [*SAFE, *spoiled]})
-    assert [(item.record, item.reason) for item in result.dropped] == [(r, "key-like string") for r in spoiled]  # fmt: skip
-    assert result.rows == SAFE
-    assert not any(b"Ab3Ab3" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_rows_in_no_subset_are_counted(tmp_path):
@@ -192,11 +184,15 @@ def test_rows_in_no_subset_are_counted(tmp_path):
     context = stage_context(tmp_path, subsets={"full": SAFE[:1]})
     result = run_stage(kind, SAFE, kind.params(licence="mit"), context)
     assert [item.reason for item in result.dropped] == ["in no subset"] * 2
-    assert "| publish | 3 | 1 | in no subset: 2 |" in (tmp_path / "dataset/README.md").read_text()
+    assert (
+        "| publish | 3 |  | 1 | in no subset: 2 |" in (tmp_path / "dataset/README.md").read_text()
+    )
 
 
 def test_a_key_in_the_recipe_stops_it(tmp_path):
-    with pytest.raises(BuildError, match="the data card would hold a Hugging Face token") as error:
+    with pytest.raises(
+        BuildError, match=r"line \d+ of the data card would hold a Hugging Face token"
+    ) as error:
         publish(tmp_path, recipe={"name": "test", "token": KEY})
     assert KEY not in str(error.value)
     assert not (tmp_path / "dataset").exists()
@@ -230,45 +226,6 @@ def test_a_name_that_is_no_configuration_is_refused(tmp_path, name):
 
 def test_what_is_published_passes_the_checks_of_push(built):
     assert problems(read_dataset(built), []) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        KEY,
-        f"密钥{KEY}",
-        f"sk-ant-{'x9' * 20}",
-        "AKIA" + "Q3" * 8,
-        "ghp_" + "z8" * 18,
-        "AIza" + "Sy4" * 11,
-        "Authorization: Bearer " + "t0" * 15,
-        "-----BEGIN RSA PRIVATE KEY-----",
-    ],
-)
-def test_keys_are_seen(text):
-    assert key_like(f"before {text} after")
-    assert text not in key_like(f"before {text}")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "How do I use risk-assessment-frameworks-for-banks-in-2024?",
-        "sk-learn-pipelines-are-what-I-need-to-know",
-        "hf_hub_download is a function, hf_transfer another",
-        "The bearer responsibilities-and-accountabilities of office",
-        "Bearer of 1000000 gifts",
-        "How do I make a PRIVATE KEY?",
-    ],
-)
-def test_words_are_no_keys(text):
-    assert key_like(text) is None
-
-
-def test_the_environments_keys_are_looked_for():
-    secrets = secrets_of({"MY_API_KEY": "correct horse battery", "OPENAI_API_KEY": "none", "HF_TOKEN": "x" * 20, "HOME": "/home/somebody"})  # fmt: skip
-    assert [name for name, _ in secrets] == ["MY_API_KEY", "HF_TOKEN"]
-    assert key_like("a correct horse battery staple", secrets) == "the value of MY_API_KEY"
 
 
 @pytest.mark.parametrize(

@@ -431,10 +431,10 @@ def put(column: str, value: str | None) -> Callable[[pd.DataFrame], pd.DataFrame
         (put("id", "0" * 16), "row 2: '0000000000000000' is not the id"),
         (put("meta", "[1]"), "row 2: meta is no JSON object"),
         (put("meta", "{"), "row 2: meta is no JSON object"),
-        (put("prompt", "Use ghp_" + "a1" * 20), "row 2: holds a GitHub token; remove it"),
+        (put("prompt", "Use ghp_" + "a1" * 20), "'prompt' holds a secret (GitHub Token); remove it"),
         (put("meta", '{"votes": {"gguf//home/jane/m.gguf": true}}'), "row 2: tells where 'gguf/m.gguf' lay"),
         (put("source", "/home/jane/seeds.csv"), "row 2: tells where 'seeds.csv' lay"),
-        (put("source", "the-value-of-the-key"), "row 2: holds the value of THEIR_API_KEY"),
+        (put("source", "the-value-of-the-key"), "'source' holds the value of THEIR_API_KEY"),
         (lambda frame: pd.concat([frame, frame[:1]]), "row 4: the same prompt as in row 1"),
         (lambda frame: pd.concat([frame, frame[:1].assign(language="fr")]), "row 4: the same prompt as in row 1"),
         (lambda frame: frame.assign(label="toxic"), "row 1: labelled safe, but toxic in configuration full"),
@@ -467,7 +467,7 @@ def test_wrong_rows_are_found(folder, change, says):
         ("split: train\n    path: hard", "split: test\n    path: hard", "configuration 'hard-1' isn't one Parquet file"),
         ("config_name: toxic", "config_name: full", "two have the same"),
         ("## Use", "Made in /home/jane/sets", "README.md: names somebody's home folder"),
-        ("## Use", "My key is sk-" + "a1" * 20, "README.md: holds an sk- key"),
+        ("## Use", "My key is sk-" + "a1" * 20,  ": holds an sk- key"),
     ],
 )  # fmt: skip
 def test_a_wrong_card_is_found(folder, old, new, says):
@@ -504,7 +504,10 @@ def test_many_problems_are_listed_and_the_rest_counted(hub, run, folder):
 def test_a_key_of_the_environment_stops_a_push(hub, run, tmp_path):
     publish(tmp_path, {"full": [row("Is open-sesame-123 a good password?")]})
     error = run("push", tmp_path, "acme/prompts", "--yes", DOOR_API_KEY="open-sesame-123").error
-    assert "full/train.parquet: row 1: holds the value of DOOR_API_KEY; remove it" in error
+    assert re.search(
+        r"full/train.parquet: row 1 \('\w+'\): 'prompt' holds the value of DOOR_API_KEY; remove it",
+        error,
+    )
     assert "open-sesame" not in error
     assert not hub.requests
 

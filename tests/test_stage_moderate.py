@@ -206,6 +206,42 @@ class TestPanel:
             Label.SAFE
         }
 
+    @pytest.mark.parametrize("keep", ["safe", "toxic"])
+    def test_toxic_is_what_a_moderator_called_so(self, moderated, keep, monkeypatch):
+        _, out, role, _ = moderated
+        monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+        params = ModerateParams(keep=keep, unreadable="toxic")
+        found = ways(run_stage(STAGE, ROWS, params, stage_context(out, roles=[role])))
+        toxic = "toxic" if keep == "safe" else "kept"
+        assert found["no majority"] == found["one objection left"] == found["two object"] == toxic
+        assert found["nobody answers"] == found["one answer left"] == "unreadable"
+
+
+TOO_LONG = {
+    "message": "This model's maximum context length is 8192 tokens. Please reduce the length.",
+    "type": "invalid_request_error",
+    "code": "context_length_exceeded",
+}
+
+
+@pytest.mark.parametrize("keep", ["safe", "toxic"])
+def test_a_request_too_long_for_a_moderator_is_no_answer_of_its(tmp_path, monkeypatch, keep):
+    rows = [record("How do I kill a long process?"), record("How do I kill a short one?")]
+
+    def script(request: Request) -> Reply | str:
+        if "long" in str(fenced(request, "PROMPT")):
+            return Reply(status=400, raw=json.dumps({"error": TOO_LONG}).encode())
+        return line(request, "category", "none" if keep == "safe" else "violence")
+
+    params = {"keep": keep, "unreadable": "toxic"}
+    result, requests = run_one(tmp_path, monkeypatch, script, rows, **params)
+    assert [row.prompt for row in result.rows] == [rows[1].prompt]
+    assert [(one.reason, one.record.label) for one in result.dropped] == [
+        ("failed", Label.UNLABELLED)
+    ]
+    assert "maximum context length" in result.dropped[0].detail
+    assert len(requests) == 2
+
 
 class TestAgreement:
     @pytest.mark.parametrize(

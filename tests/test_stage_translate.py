@@ -47,6 +47,9 @@ def test_a_translation_keeps_what_its_prompt_is(tmp_path: Path) -> None:
     assert made.meta["back"] == SEED
     assert made.meta["similarity"] == pytest.approx(1, abs=0.01)
     assert made.meta["review"] is False
+    assert [(one.record, one.reason) for one in result.dropped] == [
+        (rows[1], "in the language already")
+    ]
     assert len(requests) == 2
     assert fenced(requests[1], "TEXT") == GERMAN
     assert "into English (en)" in requests[1].question

@@ -189,7 +189,8 @@ def test_pairs_share_an_id_and_what_has_no_partner_goes(tmp_path: Path) -> None:
         for row, meta in zip(rows, measures, strict=False)
     ]  # fmt: skip
     stray = written_from(prompt("Gone?"), "Stray?", method="twin", language="en")
-    context = {"named": {"twins": [*twins, stray]}}
+    second = replace(twins[0], id="another", prompt="Another?")
+    context = {"named": {"twins": [*twins, stray, second]}}
     result = run(tmp_path, "pair", rows, context)
     assert [(row.id, row.pair_id, row.label) for row in result.rows] == [
         (one.id, rows[n].id, label)
@@ -197,7 +198,7 @@ def test_pairs_share_an_id_and_what_has_no_partner_goes(tmp_path: Path) -> None:
         for one, label in ((rows[n], Label.SAFE), (twins[n], Label.TOXIC))
     ]
     assert [(one.record.prompt, one.reason) for one in result.dropped] == [
-        (rows[2].prompt, "no twin"), ("Stray?", "no prompt"),
+        (rows[2].prompt, "no twin"), ("Stray?", "no prompt"), ("Another?", "second twin"),
     ]  # fmt: skip
     assert {one["measure"]: (one["median"], one["most"]) for one in result.tables["twins"]} == {
         "edited": (0.2, 0.3), "similarity": (0.85, 0.9),

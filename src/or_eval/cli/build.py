@@ -140,18 +140,23 @@ def build(
     from or_eval.dataset_builders.engine.recipe import load_recipe
     from or_eval.dataset_builders.engine.run import PREVIEW, Build, Selection
     from or_eval.dataset_builders.errors import BuildError
+    from or_eval.key_like import without_keys
 
     if listed:
         _list()
         return
     if show is not None:
-        click.echo(load_recipe(show).text, nl=False)
+        click.echo(without_keys(load_recipe(show).text), nl=False)
         return
     if recipe is None:
         raise click.UsageError("name a RECIPE, or see --list")
     if (only is not None) + (start is not None) + (preview is not None) + retry_failed > 1:
         raise click.UsageError("--only, --from, --preview and --retry-failed exclude each other")
     loaded = load_recipe(recipe, changes)
+
+    def say(line: str) -> None:
+        click.echo(without_keys(line))
+
     if out is None and not dry_run:
         raise click.UsageError("give --out, the folder of the build")
     config: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
@@ -166,7 +171,7 @@ def build(
         prices=read_prices(model_cost_config) if model_cost_config else {},
         max_cost=max_cost,
     )
-    job = Build(loaded, out or Path(loaded.name), asking, limit, engine, say=click.echo)
+    job = Build(loaded, out or Path(loaded.name), asking, limit, engine, say=say)
     if dry_run:
         job.check_folder()
         print_plan(planned(job))
@@ -174,7 +179,7 @@ def build(
         return
     if preview is not None:
         job.check_folder()
-        job = Build(loaded, job.out / PREVIEW, asking, preview, engine, say=click.echo)
+        job = Build(loaded, job.out / PREVIEW, asking, preview, engine, say=say)
     check_ready(job)
     if (model := judges_itself(job)) is not None:
         click.echo(

@@ -83,11 +83,17 @@ def print_preview(stages: Iterable[StoredStage]) -> None:
 
     from or_eval.analysis.tables import terminal_table
     from or_eval.dataset_builders.engine.stage_results import part_of
+    from or_eval.key_like import without_keys
 
     for stored in stages:
         parts = {"kept": "", **{reason: reason for reason in stored.facts.dropped}}
         rows = [
-            {"what": what, "label": row.label.value, "category": row.category, "prompt": row.prompt}
+            {
+                "what": what,
+                "label": row.label.value,
+                "category": row.category,
+                "prompt": without_keys(row.prompt),
+            }
             for what, part in parts.items()
             for row in list(part_of(stored, part) or ())[:_SHOWN]
         ]

@@ -71,9 +71,9 @@ def push(
 def _check(dataset: DatasetFolder) -> None:
     """Tell everything that is wrong with a data set, and stop where something is."""
     from or_eval.dataset_builders.errors import BuildError
-    from or_eval.dataset_builders.publishing.key_like import secrets_of
     from or_eval.dataset_builders.publishing.push import hub_token
     from or_eval.dataset_builders.publishing.push_checks import problems
+    from or_eval.key_like import secrets_of, without_keys
 
     token = hub_token()
     secrets = secrets_of(os.environ) + ([("the Hugging Face token", token)] if token else [])
@@ -82,7 +82,7 @@ def _check(dataset: DatasetFolder) -> None:
         raise BuildError(f"{dataset.path}: not fit to be pushed: {found[0]}")
     if found:
         for problem in found:
-            click.echo(problem, err=True)
+            click.echo(without_keys(problem), err=True)
         raise BuildError(f"{dataset.path}: not fit to be pushed: {len(found)} problems, see above")
 
 
@@ -106,6 +106,7 @@ def _show(dataset: DatasetFolder, repo: str, *, private: bool, revision: str | N
     """Show what a push would do: where to, the files with their sizes, and the card."""
     from or_eval.dataset_builders.errors import BuildError
     from or_eval.dataset_builders.publishing.push import card_for, look_at, pushed_files
+    from or_eval.key_like import without_keys
 
     try:
         target = look_at(dataset, repo, private=private, revision=revision)
@@ -120,10 +121,10 @@ def _show(dataset: DatasetFolder, repo: str, *, private: bool, revision: str | N
     click.echo("Files:")
     for path, file in pushed_files(dataset, repo).items():
         size = len(file) if isinstance(file, bytes) else file.stat().st_size
-        click.echo(f"{size:>12,} bytes  {path}")
+        click.echo(f"{size:>12,} bytes  {without_keys(path)}")
     for path in stale:
         click.echo(f"{'removed':>18}  {path} (of an earlier push)")
-    click.echo(f"Card:\n\n{card_for(dataset, repo)}")
+    click.echo(f"Card:\n\n{without_keys(card_for(dataset, repo))}")
 
 
 def _sizes(dataset: DatasetFolder) -> str:

@@ -10,6 +10,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, Re
 from pydantic import ValidationError
 
 from or_eval.inspect_private import active_generate_config
+from or_eval.key_like import without_keys
 
 MAX_RETRIES = 6
 """Retries of a call where the user set none: Inspect would retry for ever, so that one dead model
@@ -112,9 +113,10 @@ def failure(error: Exception, model: Model) -> str:
     """
     cause = _last_attempt(error)
     message = getattr(cause, "provider_message", None) or str(cause)
-    if model.api.api_key:
-        message = message.replace(model.api.api_key, "[key]")
-    line = " ".join(message.split())[:_FAILURE_CHARS]
+    apis = [model.api, *(member.model.api for member in getattr(model.api, "members", ()))]
+    for key in filter(None, (api.api_key for api in apis)):
+        message = message.replace(key, "[key]")
+    line = " ".join(without_keys(message).split())[:_FAILURE_CHARS]
     return f"{type(cause).__name__}: {line}" if line else type(cause).__name__
 
 

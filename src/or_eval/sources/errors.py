@@ -5,21 +5,25 @@ from __future__ import annotations
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
+from or_eval.key_like import without_keys
 
 
 class DataError(PrerequisiteError):
     """Says in one line what is wrong with data, where, and what to do.
 
     It is Inspect's own error for missing prerequisites, so Inspect and the command line print the
-    line without a traceback. ``str(error)`` is the plain line.
+    line without a traceback. ``str(error)`` is the plain line, without keys and passwords.
     """
 
     def __init__(self, message: str) -> None:
+        line = without_keys(message)
         # Inspect prints `message` as Rich markup, which would swallow what stands in brackets.
-        super().__init__(escape(message))
+        super().__init__(escape(line))
+        self.args = (line,)
 
 
 def shown(value: object) -> str:
     """Quote a value for an error line: short, and with line breaks and the like escaped."""
-    quoted = repr(value)
+    # Before it is cut: the half of a key isn't known as one.
+    quoted = without_keys(repr(value))
     return quoted if len(quoted) <= 60 else quoted[:56] + "…" + quoted[0]

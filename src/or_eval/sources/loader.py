@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import as_file, files
 from logging import getLogger
 from pathlib import Path
@@ -31,12 +31,14 @@ class LoadedPrompts(NamedTuple):
         duplicates: How many exact duplicates the source had, before any filter; they are dropped.
         name: Catalogue name, Hub id or file name.
         revision: Which state of the data this is: a commit on the Hub, or a file's hash.
+        again: The exact duplicates themselves.
     """
 
     records: list[PromptRecord]
     duplicates: int
     name: str
     revision: str | None = None
+    again: Sequence[PromptRecord] = ()
 
 
 def load_prompts(
@@ -91,7 +93,9 @@ def load_prompts(
         category=category,
         per_label=per_label,
     )
-    return LoadedPrompts(records, seen.duplicates, reading.source, reading.table.revision)
+    return LoadedPrompts(
+        records, seen.duplicates, reading.source, reading.table.revision, seen.again
+    )
 
 
 class StreamedPrompts:

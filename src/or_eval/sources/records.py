@@ -74,11 +74,13 @@ class Seen:
         records: The number of each record's row, by its label and its id.
         texts: The texts' ids and the numbers of their rows, by the publisher's own ids.
         duplicates: How many exact duplicates there were.
+        again: These duplicates, where whoever goes through the records hasn't taken them out.
     """
 
     records: dict[Label, dict[str, int]] = field(default_factory=lambda: {x: {} for x in Label})
     texts: dict[tuple[str, str, str], tuple[str, int]] = field(default_factory=dict)
     duplicates: int = 0
+    again: list[PromptRecord] = field(default_factory=list)
 
 
 def records_of(reading: Reading, seen: Seen) -> Iterator[PromptRecord]:
@@ -249,6 +251,7 @@ def _is_new(
             raise table.error(facts.row, text.column, problem)
     if record.id in seen.records[record.label]:
         seen.duplicates += 1
+        seen.again.append(record)
         return False
     seen.records[record.label][record.id] = facts.row.number
     return True

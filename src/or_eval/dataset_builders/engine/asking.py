@@ -38,6 +38,7 @@ from or_eval.dataset_builders.engine.spending import Spending, spent_in
 from or_eval.dataset_builders.engine.tested_logs import VERDICTS, judged_as_now
 from or_eval.dataset_builders.engine.workers import HERE, Workers
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.key_like import without_keys
 from or_eval.schema import PromptRecord
 
 SHARD = 10_000
@@ -256,6 +257,7 @@ def says_disk_full(message: str) -> bool:
 
 def _line(message: str) -> str:
     """Shorten an error to a line; Inspect gives it as Python would show it: ``Name('message')``."""
-    bare = _AS_SHOWN.fullmatch(message.strip())
-    lines = (bare[2] if bare else message.strip()).splitlines()
+    message = without_keys(message.strip())
+    bare = _AS_SHOWN.fullmatch(message)
+    lines = (bare[2] if bare else message).splitlines()
     return lines[0][:_ERROR_CHARS] if lines else "no reason given"

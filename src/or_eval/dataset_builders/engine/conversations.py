@@ -129,11 +129,15 @@ def reply_of(output: ModelOutput, model: str, about: Any) -> Reply:
     """Give what is kept of a model's output."""
     usage = output.usage
     stop = "unknown" if output.empty else output.stop_reason
+    problem = "blocked" if stop == "content_filter" else None
+    if stop == "model_length" and usage is None:
+        # No model said this: Inspect's providers make an output of a 400 for too long a request.
+        problem = "failed"
     return Reply(
         model,
         "" if output.empty else output.completion,
         stop,
-        "blocked" if stop == "content_filter" else None,
+        problem,
         about,
         0 if usage is None else usage.input_tokens,
         0 if usage is None else usage.output_tokens,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from or_eval.dataset_builders.engine.data_marks import data_mark
-from or_eval.dataset_builders.engine.models import Binding, digest_of
+from or_eval.dataset_builders.engine.models import Binding, by_name, digest_of
 from or_eval.dataset_builders.engine.ports import Stage
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.errors import BuildError
@@ -49,8 +49,8 @@ def ingredients(
     inputs = {name: earlier[name] for name in entry.needs}
     return {
         "stage": [entry.kind, code_mark(kind)],
-        "parameters": entry.params.model_dump(mode="json"),
-        "recipe": recipe.data if kind.describes_recipe else used,
+        "parameters": _parameters(entry),
+        "recipe": recipe.published if kind.describes_recipe else used,
         "limit": limit if not entry.inputs else None,
         "models": _models(kind, entry, models),
         "prompts": prompts,
@@ -94,6 +94,13 @@ def code_of(part: str) -> str:
     folder = Path(str(files("or_eval"))) / part
     found = sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".toml"))
     return digest_of([[path.name, digest(path)] for path in found])[:12]
+
+
+def _parameters(entry: RecipeStage) -> dict[str, Any]:
+    """Give a stage's parameters, with a digest of what models in them have beside their names."""
+    said = entry.params.model_dump(mode="json")
+    shown: dict[str, Any] = by_name(said)
+    return shown if shown == said else shown | {"in full": digest_of(said)[:12]}
 
 
 def _models(kind: Stage, entry: RecipeStage, models: Mapping[str, Binding]) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from typing import Any, Literal, TypeAlias
 
 import yaml
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
+from pydantic import ValidationError
 
 from or_eval.dataset_builders.engine.prices import Prices
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.key_like import key_like, secrets_of
 
 Sense = Literal["panel", "turns", "pool"]
 """What a list of models is: all are asked, they take turns, or they are one model's endpoints."""
@@ -112,6 +114,26 @@ def share_of(settings: Mapping[str, Any], of: int) -> dict[str, Any]:
     return said
 
 
+def by_name(said: Any, *, models: bool = False) -> Any:
+    """Leave of the models in a recipe their names alone; arguments and settings may hold keys.
+
+    Args:
+        said: A recipe, or parts of one, as plain data.
+        models: Whether that is models.
+    """
+    if isinstance(said, Mapping):
+        if models and isinstance(said.get("model"), str):
+            return said["model"]
+        return {
+            key: by_name(item, models=models or key == "models")
+            for key, item in said.items()
+            if key != "model_args"
+        }
+    if isinstance(said, list | tuple):
+        return [by_name(item, models=models) for item in said]
+    return said
+
+
 def digest_of(data: Any) -> str:
     """Give the SHA-256 of data that can be written as JSON."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, default=str)
@@ -204,17 +226,29 @@ class Asking:
             BuildError: Inspect can't read a binding.
         """
         default = default_model(self.model)
-        return {**({} if default is None else {"": default}), **bindings_of_options(self.roles)}
+        bound = {**({} if default is None else {"": default}), **bindings_of_options(self.roles)}
+        for role, binding in bound.items():
+            for model in binding.models:
+                if what := key_like(model.name, secrets_of(os.environ)):
+                    option = f"--model-role {role}" if role else "--model"
+                    raise BuildError(f"{option}: the model's name holds {what}; leave that out")
+        return bound
 
 
 def _model(said: Any) -> BoundModel:
     if isinstance(said, str):
         return BoundModel(said)
     if not isinstance(said, Mapping) or not isinstance(said.get("model"), str):
-        raise ValueError(f"{said!r} is no model: give PROVIDER/MODEL, or a mapping with 'model'")
+        # Not what it says, which may hold a key.
+        raise ValueError("a model is PROVIDER/MODEL, or a mapping with 'model'")
     settings = {key: value for key, value in said.items() if key not in ("model", "model_args")}
     arguments = said.get("model_args", {})
     if not isinstance(arguments, Mapping):
         raise ValueError("model_args must be a mapping")
-    GenerateConfig(**settings)  # raises where a setting isn't one
+    try:
+        GenerateConfig(**settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        setting = ".".join(map(str, first["loc"]))
+        raise ValueError(f"the setting {setting}: {first['msg']}") from None
     return BoundModel(said["model"], settings, dict(arguments))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -113,6 +113,11 @@ Outcome: TypeAlias = Kept | Dropped | Chosen | Table | Tested | Used | Short
 """What a stage gives, one after the other, in an order that depends on its input alone."""
 
 
+Makes: TypeAlias = Literal["nothing", "beside", "instead"]
+"""Which rows a stage makes or brings from elsewhere: none, so that each row that comes in is kept
+or dropped, once; some beside those; or others instead of those, which say what they came from."""
+
+
 class Calls(NamedTuple):
     """An estimate of what one model of a role is asked.
 
@@ -161,6 +166,8 @@ class StageFacts(NamedTuple):
         figures: Its tables of one row, by name, such as the agreement of a panel.
         sources: Rows kept by source.
         missing: Rows that were to be there at its end and aren't.
+        made: Rows that it made or brought from elsewhere. Rows in (where these go on) and made are
+            as many as rows out and dropped.
     """
 
     name: str
@@ -175,6 +182,7 @@ class StageFacts(NamedTuple):
     figures: Mapping[str, dict[str, Any]] = MappingProxyType({})
     sources: Mapping[str, int] = MappingProxyType({})
     missing: int = 0
+    made: int = 0
 
 
 class Spent(NamedTuple):
@@ -376,6 +384,8 @@ class Stage:
         data: Data from outside that its result depends on: files, folders, catalogue names and
             Hub ids.
         takes: Names of the inputs that it takes beside its rows.
+        makes: Which rows it makes or brings from elsewhere; the engine checks that no row is lost.
+            A stage that takes no input makes all of its rows.
         says_short: Whether it says what is short, so that a recipe can repeat what is before it.
         gives_more: Whether it gives more where a stage after it says what is short.
     """
@@ -398,6 +408,7 @@ class Stage:
     prompts: Callable[[Any], Sequence[Path]] = _no_files
     data: Callable[[Any], Sequence[str]] = _no_names
     takes: tuple[str, ...] = ()
+    makes: Makes = "nothing"
     says_short: bool = False
     gives_more: bool = False
 

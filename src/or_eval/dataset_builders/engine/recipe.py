@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,11 +18,12 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from or_eval.dataset_builders.engine.models import Binding, binding_of
+from or_eval.dataset_builders.engine.models import Binding, binding_of, by_name
 from or_eval.dataset_builders.engine.ports import StageParams
 from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import is_stage, stage, stage_kinds
+from or_eval.key_like import keys_in, secrets_of
 from or_eval.schema import taxonomies
 from or_eval.sources.errors import shown
 
@@ -94,7 +96,7 @@ class Recipe:
         models: The models it was made for, by role.
         parts: Its stages in the order in which they run; those that are repeated together, up to
             the one that says what is short, are one part.
-        data: The recipe as plain data, with what ``--set`` changed.
+        data: The recipe as plain data, with what ``--set`` changed, and with the models' keys.
         text: The recipe's own text, with its comments.
     """
 
@@ -107,6 +109,12 @@ class Recipe:
     parts: tuple[tuple[RecipeStage, ...], ...]
     data: dict[str, Any]
     text: str
+
+    @property
+    def published(self) -> dict[str, Any]:
+        """The data without what nobody else may see: models by name alone."""
+        told: dict[str, Any] = by_name(self.data)
+        return told
 
     @property
     def stages(self) -> tuple[RecipeStage, ...]:
@@ -207,6 +215,9 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
     data = copy.deepcopy(document.data)
     changed = _change(data, changes)
     reading = _Reading(path.name, document, changed)
+    for found in keys_in(by_name(data), secrets_of(os.environ)):
+        problem = f"{found}; a recipe is published with what it makes, so leave that out"
+        raise reading.error(found.place, problem)
     head = _checked(_Head, data, (), reading)
     if head.taxonomy not in taxonomies():
         raise reading.error(("taxonomy",), unknown_word("taxonomy", head.taxonomy, taxonomies()))
@@ -252,7 +263,7 @@ def _change(data: dict[str, Any], changes: Sequence[str]) -> dict[Place, str]:
         try:
             value = yaml.safe_load(text)
         except (yaml.YAMLError, RecursionError) as error:
-            raise BuildError(f"--set {key}: the value {shown(text)} is no YAML") from error
+            raise BuildError(f"--set {key}: the value is no YAML") from error
         *path, last = key.split(".")
         target, place = _target(data, path, key)
         target[last] = value

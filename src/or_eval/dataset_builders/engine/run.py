@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,9 +15,10 @@ from pathlib import Path
 from or_eval.dataset_builders.engine.asking import Asker, says_disk_full
 from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
 from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
-from or_eval.dataset_builders.engine.models import Asking, Binding, digest_of
+from or_eval.dataset_builders.engine.models import Asking, Binding, by_name, digest_of
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
+    Makes,
     StageContext,
     StageFacts,
 )
@@ -26,6 +28,7 @@ from or_eval.dataset_builders.engine.rows import Joined, Rows
 from or_eval.dataset_builders.engine.stage_results import (
     Made,
     StoredStage,
+    accounted,
     part_of,
     store,
     stored_stage,
@@ -35,6 +38,7 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.stages import stage
 from or_eval.folder_lock import locked
+from or_eval.key_like import keys_in, secrets_of
 from or_eval.sources.errors import DataError
 
 PREVIEW = "preview"
@@ -161,7 +165,7 @@ class Build:
             subsets={},
             input_logs=[],
             earlier=[],
-            recipe=self.recipe.data,
+            recipe=self.recipe.published,
             models={},
             row_tokens=SHORT_PROMPT_TOKENS,
             short=(),
@@ -203,7 +207,7 @@ class Build:
         """Take a folder for this recipe."""
         self.check_folder()
         copy = self.out / RECIPE_COPY
-        text = json.dumps(self.recipe.data, indent=2, ensure_ascii=False, default=str)
+        text = json.dumps(self.recipe.published, indent=2, ensure_ascii=False, default=str)
         _claimed(copy).write_text(text + "\n", "utf-8")
         _claimed(copy).replace(copy)
 
@@ -270,9 +274,11 @@ class Build:
         inputs = list(context.inputs.values())
         # Rows that are in two inputs are taken once; within one, all are the stage's to deal with.
         rows = inputs[0] if len(inputs) == 1 else Joined(*inputs)
+        makes: Makes = kind.makes if entry.inputs else "instead"
 
         def facts(made: Made) -> StageFacts:
-            return StageFacts(
+            given = made.rows + sum(made.dropped.values())
+            told = StageFacts(
                 name=entry.name,
                 kind=entry.kind,
                 rows_in=len(rows),
@@ -281,14 +287,19 @@ class Build:
                 models=self._models(entry) | made.models,
                 prompts={path.name: digest(path) for path in kind.prompts(entry.params)},
                 subsets=made.subsets,
-                params=entry.params.model_dump(mode="json"),
+                params=by_name(entry.params.model_dump(mode="json")),
                 figures=made.figures,
                 sources=made.sources,
                 missing=total(made.short),
+                made=given if makes == "instead" else given - len(rows),
             )
+            # They are in the funnel and on the data card.
+            for found in keys_in(told._asdict(), secrets_of(os.environ)):
+                raise BuildError(f"what it tells of itself, {found}, so it isn't kept")
+            return told
 
         try:
-            outcomes = kind.run(rows, entry.params, context)
+            outcomes = accounted(kind.run(rows, entry.params, context), rows, makes)
             return store(self._folder(entry), outcomes, facts, fingerprint(parts), parts)
         except DataError as error:
             raise BuildError(
@@ -381,7 +392,8 @@ class Build:
 
 
 def _sentence(facts: StageFacts) -> str:
-    said = f"{facts.rows_in} rows in, {facts.rows_out} out"
+    made = f"{facts.made} made, " if facts.made else ""
+    said = f"{facts.rows_in} rows in, {made}{facts.rows_out} out"
     if facts.dropped:
         parts = [f"{count} {reason}" for reason, count in facts.dropped.items()]
         said += f"; dropped: {', '.join(parts)}"

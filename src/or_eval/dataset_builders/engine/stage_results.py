@@ -8,7 +8,7 @@ import os
 import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from or_eval.dataset_builders.engine.ports import (
     Chosen,
     Dropped,
     Kept,
+    Makes,
     Outcome,
     StageFacts,
     Table,
@@ -25,6 +26,8 @@ from or_eval.dataset_builders.engine.ports import (
 )
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Joined, Rows, RowWriter, StoredRows
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import PromptRecord
 
 _RECORD, _ROWS, _DROPPED = "stage.json", "rows.parquet", "dropped.parquet"
 _PARTIAL = ".partial"
@@ -115,6 +118,52 @@ def store(
     (partial / _RECORD).write_text(text + "\n", "utf-8")
     _replace(folder, partial)
     return StoredStage(folder, fingerprint, dict(ingredients), told, made.logs, content, made.short)
+
+
+def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator[Outcome]:
+    """Give what a stage gives, and see that it is what a stage gives, and that no row is lost.
+
+    Of a stage that makes rows, it holds the ids of the rows that came in.
+
+    Args:
+        outcomes: What the stage gives.
+        rows: The rows that came in.
+        makes: Which rows it makes.
+
+    Raises:
+        BuildError: It gives something else, or fewer rows, or more.
+    """
+    if not isinstance(outcomes, Iterable):
+        raise BuildError(_no_outcome(outcomes))
+    left = {row.id for row in rows} if makes != "nothing" else set()
+    given = 0
+    for outcome in outcomes:
+        match outcome:
+            case Kept(PromptRecord() as record) | Dropped(PromptRecord() as record, str()):
+                given += 1
+                left -= {record.id, str(record.seed_id)}
+            case Chosen(str(), PromptRecord() | None) | Table() | Tested() | Used() | Short():
+                pass
+            case _:
+                raise BuildError(_no_outcome(outcome))
+        yield outcome
+    if left:
+        raise BuildError(
+            f"nothing came of {len(left)} of its {len(rows)} rows: give each as Kept or Dropped, "
+            "or a row with its id as seed_id"
+        )
+    if makes == "nothing" and given != len(rows):
+        raise BuildError(
+            f"it took {len(rows)} rows and gave {given}: give each as Kept or Dropped, once, or "
+            "say which rows it makes (makes= of its Stage)"
+        )
+
+
+def _no_outcome(given: object) -> str:
+    return (
+        f"gives a {type(given).__name__} where it should give Kept(row), or Dropped(row, reason), "
+        "or another outcome of engine/ports.py"
+    )
 
 
 def part_of(stored: StoredStage, part: str) -> Rows | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,13 +63,13 @@ class Loaded(NamedTuple):
     Attributes:
         name: What it is called.
         rows: Its prompts, in the recipe's taxonomy.
-        duplicates: How often it had a text again; these are not among the rows.
+        again: The rows that have a text of it again; these are not among the others.
         mapped: How many of the rows have a category of the taxonomy.
     """
 
     name: str
     rows: list[PromptRecord]
-    duplicates: int
+    again: Sequence[PromptRecord]
     mapped: int
 
 
@@ -85,13 +85,13 @@ def load_set(given: PromptSet, taxonomy: str) -> Loaded:
     except DataError as error:
         # The loader speaks to those who run a task; a recipe has keys instead of -T options.
         raise BuildError(f"{given.name}: " + _TASK_OPTION.sub(r"\1: ", str(error))) from error
-    return in_taxonomy(given.name, records, loaded.duplicates, taxonomy, given)
+    return in_taxonomy(given.name, records, loaded.again, taxonomy, given)
 
 
 def in_taxonomy(
     name: str,
     records: Iterable[PromptRecord],
-    duplicates: int,
+    again: Sequence[PromptRecord],
     taxonomy: str,
     given: PromptSet | None = None,
 ) -> Loaded:
@@ -105,7 +105,7 @@ def in_taxonomy(
         key = own or category_key(record.category, taxonomy, record.source)
         mapped += key is not None
         rows.append(_row(record, key, None if given is None else given.licence))
-    return Loaded(name, rows, duplicates, mapped)
+    return Loaded(name, rows, again, mapped)
 
 
 def _row(record: PromptRecord, key: str | None, licence: str | None) -> PromptRecord:

@@ -259,12 +259,13 @@ def _funnel(stages: Sequence[StageFacts]) -> str:
         (
             cell(stage.name) if stage.name == stage.kind else cell(f"{stage.name} ({stage.kind})"),
             stage.rows_in,
+            stage.made or "",
             stage.rows_out,
             "; ".join(f"{cell(why)}: {count}" for why, count in _most_first(stage.dropped)),
         )
         for stage in stages
     ]
-    return table(("stage", "rows in", "rows out", "dropped"), rows)
+    return table(("stage", "rows in", "made", "rows out", "dropped"), rows)
 
 
 def _spending(spent: Sequence[Spent]) -> str:

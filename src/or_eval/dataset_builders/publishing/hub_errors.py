@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.hostile_text import shortened, visible
+from or_eval.key_like import without_keys
 
 _SAID_CHARS = 200
 _AGAIN = "run the same command again"
@@ -71,4 +72,4 @@ def _answer(status: int, message: str) -> str:
 
 
 def _said(text: str) -> str:
-    return shortened(visible(" ".join(text.split())), _SAID_CHARS).rstrip(".")
+    return shortened(visible(" ".join(without_keys(text).split())), _SAID_CHARS).rstrip(".")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from or_eval.dataset_builders.engine.rows import columns
 from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SOURCES, TAG
 from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder
-from or_eval.dataset_builders.publishing.key_like import key_like
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_problem
 from or_eval.dataset_builders.publishing.local_paths import (
     local_path,
     names_a_home,
     without_folders,
 )
+from or_eval.key_like import key_like, keys_in
 from or_eval.schema import Label, prompt_id
 from or_eval.sources import catalogue
 from or_eval.sources.errors import shown
@@ -121,19 +121,25 @@ def _leaks_of_other_files(folder: DatasetFolder, secrets: Secrets) -> Iterator[s
         if path in folder.configurations.values() or file.is_symlink():
             continue
         text = file.read_bytes().decode("utf-8", "replace")
-        if what := key_like(text, secrets):
-            yield f"{path}: holds {what}; remove it"
+        for number, line in enumerate(text.splitlines(), start=1):
+            if what := key_like(line, secrets):
+                yield f"{path}, line {number}: holds {what}; remove it"
+        if what := key_like(path, secrets):
+            yield f"the name of {path} holds {what}; give it another"
         if names_a_home(text):
             yield f"{path}: names somebody's home folder; remove it"
 
 
 def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
-    beside = " ".join(map(str, (table.schema.metadata or {}).items()))
-    if what := key_like(beside, secrets):
-        yield f"the file's metadata hold {what}; remove it"
+    beside = {
+        key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+        for key, value in (table.schema.metadata or {}).items()
+    }
+    for found in keys_in(beside, secrets):
+        yield f"the file's metadata, {found}; remove it"
     for number, row in enumerate(rows, start=1):
-        if what := key_like("\n".join(map(str, row.values())), secrets):
-            yield f"row {number}: holds {what}; remove it"
+        for found in keys_in(row | {"meta": _meta(row)}, secrets):
+            yield f"row {number} ({shown(row.get('id'))}): {found}; remove it"
         if path := local_path(_facts(row), str(row.get("prompt"))):
             file = without_folders(path)
             yield f"row {number}: tells where {shown(file)} lay on a machine; leave that out"
@@ -141,10 +147,14 @@ def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
 
 def _facts(row: dict[str, Any]) -> list[Any]:
     """Give what a row holds beside its prompt, with what its ``meta`` holds."""
+    return [_meta(row), *(row.get(name) for name in ("source", "method", "category"))]
+
+
+def _meta(row: dict[str, Any]) -> Any:
     meta = row.get("meta")
     with suppress(ValueError, TypeError):
-        meta = json.loads(meta)  # type: ignore[arg-type]
-    return [meta, *(row.get(name) for name in ("source", "method", "category"))]
+        return json.loads(meta)  # type: ignore[arg-type]
+    return meta
 
 
 def _schema_problem(schema: pa.Schema) -> str | None:

@@ -159,4 +159,5 @@ STAGE = Stage(
     takes=(_POOL,),
     ready=embedding_stage.ready,
     says_short=True,
+    makes="beside",
 )

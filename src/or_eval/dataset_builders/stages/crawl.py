@@ -116,4 +116,4 @@ def _parts(params: CrawlParams) -> Sequence[str]:
     return [*REASONS, "near duplicate of *", _NOT_NEEDED]
 
 
-STAGE = Stage(CrawlParams, run, plan, problem=_problem, data=_data, parts=_parts)
+STAGE = Stage(CrawlParams, run, plan, problem=_problem, data=_data, parts=_parts, makes="instead")

@@ -83,4 +83,5 @@ STAGE = Stage(
     takes=(_POOL,),
     parts=lambda params: (),
     says_short=True,
+    makes="beside",
 )

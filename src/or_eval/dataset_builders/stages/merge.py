@@ -57,7 +57,7 @@ def run(rows: Rows, params: MergeParams, context: StageContext) -> Iterator[Outc
     """
     sets = [load_set(given, context.taxonomy) for given in params.sets]
     if len(rows):
-        sets.insert(0, in_taxonomy(_INPUT, rows, 0, context.taxonomy))
+        sets.insert(0, in_taxonomy(_INPUT, rows, (), context.taxonomy))
     pairs = list(shared_rows(sets, params.overlap))
     labels, best = _labels(sets)
     kept: list[PromptRecord] = []
@@ -83,6 +83,8 @@ def run(rows: Rows, params: MergeParams, context: StageContext) -> Iterator[Outc
                 counts["kept"] += 1
                 continue
             yield Dropped(row, reason, detail)
+        for row in one.again:
+            yield Dropped(row, f"duplicate of {name}", f"same text as {row.id}")
     chosen = _spread(kept, context.limit)
     for row in kept:
         yield Kept(row) if row.id in chosen else Dropped(row, "not needed")
@@ -142,8 +144,8 @@ def _tables(
         [
             {
                 "set": name,
-                "rows": len(one.rows) + one.duplicates,
-                "repeated": one.duplicates,
+                "rows": len(one.rows) + len(one.again),
+                "repeated": len(one.again),
                 **{label.value: sum(row.label is label for row in one.rows) for label in Label},
                 "with a category": one.mapped,
                 "languages": " ".join(sorted({row.language for row in one.rows})),
@@ -225,4 +227,5 @@ STAGE = Stage(
     data=lambda params: [given.data for given in params.sets],
     parts=_parts,
     problem=_problem,
+    makes="beside",
 )

@@ -62,7 +62,7 @@ class ModerateParams(StageParams):
         keep: Which rows go on: those that the panel holds for safe or for toxic.
         agree: How many moderators must say so; one that gives no readable answer says neither.
         unreadable: What a moderator says that refuses to sort or can't be read: nothing
-            (``withheld``), or ``toxic``.
+            (``withheld``), or ``toxic``, beside one that says so.
         text: What they sort: ``prompt``, or the name of a text in ``meta``, such as a response,
             which they are shown beside the prompt.
     """
@@ -100,6 +100,10 @@ def run(rows: Rows, params: ModerateParams, context: StageContext) -> Iterator[O
         counted = opinions if params.unreadable == "withheld" else _toxic_if_unreadable(opinions)
         wanted = {NONE} if params.keep == "safe" else {*categories, UNNAMED, UNREADABLE}
         found = agreement(counted, wanted, params.agree)
+        called_toxic = any(opinion.said not in (None, NONE) for opinion in opinions)
+        if {"agreed": params.keep, "opposed": other}.get(found) == "toxic" and not called_toxic:
+            # What nobody called so is not toxic because nobody could be understood.
+            found = agreement(opinions, wanted, params.agree)
         said = with_meta(row, **{meta_key(params.text): votes(opinions)})
         if found == "agreed":
             yield Kept(_labelled(said, params.keep, params.text))

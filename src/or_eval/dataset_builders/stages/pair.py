@@ -21,7 +21,7 @@ from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
-NO_TWIN, NO_PROMPT = "no twin", "no prompt"
+NO_TWIN, NO_PROMPT, SECOND_TWIN = "no twin", "no prompt", "second twin"
 _TWINS = "twins"
 _MEASURES = ("edited", "similarity")
 _QUANTILES = {"least": 0.0, "median": 0.5, "third quartile": 0.75, "95 %": 0.95, "most": 1.0}
@@ -44,7 +44,11 @@ def run(rows: Rows, params: PairParams, context: StageContext) -> Iterator[Outco
     """
     if _TWINS not in context.named:
         raise BuildError("its twins are missing: 'input' has to name them")
-    twins = {twin.seed_id: twin for twin in reversed(list(context.named[_TWINS]))}
+    twins: dict[str | None, PromptRecord] = {}
+    further = []
+    for one in context.named[_TWINS]:
+        if twins.setdefault(one.seed_id, one) is not one:
+            further.append(one)
     paired: list[PromptRecord] = []
     for row in rows:
         twin = twins.pop(row.id, None)
@@ -58,6 +62,8 @@ def run(rows: Rows, params: PairParams, context: StageContext) -> Iterator[Outco
             yield Dropped(row, NO_TWIN)
     for twin in twins.values():
         yield Dropped(twin, NO_PROMPT)
+    for twin in further:
+        yield Dropped(twin, SECOND_TWIN)
     yield Table("twins", _distribution(paired))
 
 
@@ -85,4 +91,11 @@ def _quantiles(values: list[float]) -> dict[str, float]:
     return {name: round(float(np.quantile(values, share)), 3) for name, share in _QUANTILES.items()}
 
 
-STAGE = Stage(PairParams, run, plan, parts=lambda params: [NO_TWIN, NO_PROMPT], takes=(_TWINS,))
+STAGE = Stage(
+    PairParams,
+    run,
+    plan,
+    parts=lambda params: [NO_TWIN, NO_PROMPT, SECOND_TWIN],
+    takes=(_TWINS,),
+    makes="beside",
+)

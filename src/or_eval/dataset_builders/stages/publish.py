@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from or_eval.dataset_builders.engine.ports import (
     StageFacts,
     Table,
 )
-from or_eval.dataset_builders.engine.rows import LICENCE, Joined, Rows
+from or_eval.dataset_builders.engine.rows import LICENCE, Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import CardParams, Counts, data_card
 from or_eval.dataset_builders.publishing.dataset_folder import (
@@ -30,39 +31,41 @@ from or_eval.dataset_builders.publishing.dataset_folder import (
     DatasetWriter,
     data_file,
 )
-from or_eval.dataset_builders.publishing.key_like import key_like
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_of, licence_problem
 from or_eval.dataset_builders.publishing.local_paths import published as public
-from or_eval.schema import Label
+from or_eval.key_like import Found, Secrets, key_like, keys_in, secrets_of
+from or_eval.schema import Label, PromptRecord
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DEFAULT = "default"
 # What is noted of a row: bits, and from the first on one for each configuration that it is in.
-_SAFE, _TOXIC, _KEY, _PUBLISHED, _FIRST = 1, 2, 4, 8, 16
+_SAFE, _TOXIC, _GONE_BY, _PUBLISHED, _FIRST = 1, 2, 4, 8, 16
 
 
 def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outcome]:
     """Write ``dataset/`` in the build's folder: a configuration for each subset of the input.
 
-    Rows that hold something like a key, rows whose licence is known to keep them out of such a
-    set, and rows in no subset are dropped. It holds the ids of the rows.
+    Rows whose licence is known to keep them out of such a set, rows that are there twice, and rows
+    in no subset are dropped. It holds the ids of the rows.
 
     Raises:
-        BuildError: No row is left, or the set can't be written.
+        BuildError: No row is left, a row or the card holds something like a key, or the set can't
+            be written.
     """
     subsets = _configurations(rows, context)
     if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
         raise BuildError(_bad_name(bad[0]))
     stated = {base.name: base.licence for base in params.sources}
     held_back: dict[str, str] = {}
-    seen = _seen({**context.inputs, **subsets, "its input": rows})
+    secrets = secrets_of(os.environ)
+    seen = _seen({**context.inputs, **subsets, "its input": rows}, secrets)
     everything, counts = Counts(), {name: Counts() for name in subsets}
     dropped: Counter[str] = Counter()
     with DatasetWriter(context.out) as writer:
         for number, (name, part) in enumerate(subsets.items()):
             bit = _FIRST << number
             for row in part:
-                if seen[row.id] & (_KEY | bit):
+                if seen[row.id] & bit:
                     continue
                 licence = licence_of(row, stated)
                 # Where none is stated, its users may have one: a push asks for it.
@@ -77,10 +80,14 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
                 counts[name].add(shown)
                 writer.add(name, shown)
                 yield Chosen(name, shown)
-        for row in Joined(rows, *subsets.values()):
-            if not seen[row.id] & _PUBLISHED:
-                reason = "key-like string" if seen[row.id] & _KEY else "in no subset"
-                reason = LICENCE if row.id in held_back else reason
+        for row in rows:
+            reason = LICENCE if row.id in held_back else "in no subset"
+            if seen[row.id] & _GONE_BY:
+                reason = "duplicate"
+            elif seen[row.id] & _PUBLISHED:
+                reason = ""
+            seen[row.id] |= _GONE_BY
+            if reason:
                 dropped[reason] += 1
                 yield Dropped(row, reason, held_back.get(row.id, ""))
         if not everything.rows:
@@ -102,8 +109,9 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
             subsets={name: part.rows for name, part in published.items()},
         )
         card = data_card(params, published, everything, empty, [*context.earlier, itself], context)
-        if what := key_like(card):
-            raise BuildError(f"the data card would hold {what}; take it out of the recipe")
+        for number, line in enumerate(card.splitlines(), start=1):
+            if what := key_like(line, secrets):
+                raise BuildError(f"line {number} of the data card would hold {what}")
         folder = writer.finish(card)
     yield Table("published", [_facts(name, part, folder) for name, part in published.items()])
 
@@ -120,18 +128,20 @@ def _configurations(rows: Rows, context: StageContext) -> Mapping[str, Rows]:
     return context.subsets or {_DEFAULT: rows}
 
 
-def _seen(parts: Mapping[str, Rows]) -> dict[str, int]:
-    """Note of each row its labels, and whether it holds something like a key.
+def _seen(parts: Mapping[str, Rows], secrets: Secrets) -> dict[str, int]:
+    """Note of each row its labels.
 
     Raises:
-        BuildError: A prompt is safe in one part and toxic in another: one of them is wrong.
+        BuildError: A row holds something like a key, or is safe in one part and toxic in another:
+            one of them is wrong.
     """
     labels = {Label.SAFE: _SAFE, Label.TOXIC: _TOXIC}
     seen: dict[str, int] = {}
     for part in parts.values():
         for row in part:
-            has_key = _KEY if key_like("\n".join(map(str, astuple(row)))) else 0
-            seen[row.id] = seen.get(row.id, 0) | labels.get(row.label, 0) | has_key
+            for found in keys_in(asdict(row), secrets):
+                raise BuildError(_key_in_row(row, found))
+            seen[row.id] = seen.get(row.id, 0) | labels.get(row.label, 0)
     if both := [id for id, bits in seen.items() if bits & _SAFE and bits & _TOXIC]:
         safe, toxic = (
             next(name for name, part in parts.items() if _has(part, both[0], label))
@@ -142,6 +152,13 @@ def _seen(parts: Mapping[str, Rows]) -> dict[str, int]:
             f"{both[0]}; leave one of the two out"
         )
     return seen
+
+
+def _key_in_row(row: PromptRecord, found: Found) -> str:
+    return (
+        f"row {row.id}, {found}; take it out of the data that it comes from, or leave the row out "
+        "in a stage before (docs/stages/publish.md)"
+    )
 
 
 def _has(rows: Rows, id: str, label: Label) -> bool:

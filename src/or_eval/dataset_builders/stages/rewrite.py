@@ -282,4 +282,5 @@ STAGE = Stage(
     problem=_problem,
     ready=embedding_stage.ready,
     gives_more=True,
+    makes="instead",
 )

@@ -324,7 +324,6 @@ def _taken(
             yield Dropped(one, "not needed")
     table = [{"category": key, "loaded": loaded[key], "taken": taken[key]} for key in categories]
     yield Table("categories", table)
-    yield Table("data", [{"data": data, "exact_duplicates": found.exact_duplicates}])
 
 
 def _short(key: str, harvest: _Harvest) -> str:
@@ -368,4 +367,5 @@ STAGE = Stage(
     parts=_parts,
     problem=_problem,
     gives_more=True,
+    makes="instead",
 )

@@ -80,9 +80,13 @@ def run(rows: Rows, params: SplitParams, context: StageContext) -> Iterator[Outc
             {"subset": name, "category": category, "rows": count}
             for category, count in sorted(by_category.items())
         ]
+    seen: set[str] = set()
     for row in rows:
-        if row.id not in kept:
+        if row.id in seen:
+            yield Dropped(row, "duplicate")
+        elif row.id not in kept:
             yield Dropped(row, "not chosen")
+        seen.add(row.id)
     yield Table("sizes", sizes)
 
 
@@ -114,7 +118,7 @@ def plan(rows: int, params: SplitParams, context: StageContext) -> Plan:
 
 
 def _parts(params: SplitParams) -> list[str]:
-    return [*params.subsets, "not chosen"]
+    return [*params.subsets, "not chosen", "duplicate"]
 
 
 def _problem(params: SplitParams, place: Place) -> str | None:

@@ -30,6 +30,7 @@ from or_eval.dataset_builders.writing.translating import REASONS, TRANSLATE, Tra
 from or_eval.schema import PromptRecord
 
 _SYSTEM_TOKENS = 330
+IN_LANGUAGE = "in the language already"
 
 
 class TranslateParams(EmbeddingParams):
@@ -54,6 +55,10 @@ def run(rows: Rows, params: TranslateParams, context: StageContext) -> Iterator[
     likeness = None if params.model is None else Likeness(params.model)
     reviews: Counter[tuple[str, bool]] = Counter()
     yield from embedding_stage.used(params)
+
+    for row in rows:
+        if all(language == row.language for language in params.languages):
+            yield Dropped(row, IN_LANGUAGE, row.language)
 
     def asked() -> Iterator[tuple[tuple[PromptRecord, str], list[Question[Translating]]]]:
         for row in rows:
@@ -129,7 +134,8 @@ STAGE = Stage(
     roles=(TRANSLATOR,),
     prompts=lambda params: [prompt_path(TRANSLATE)],
     data=embedding_stage.data,
-    parts=lambda params: REASONS,
+    parts=lambda params: [*REASONS, IN_LANGUAGE],
     problem=embedding_stage.problem,
     ready=embedding_stage.ready,
+    makes="instead",
 )

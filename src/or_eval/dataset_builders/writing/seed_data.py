@@ -63,22 +63,25 @@ class SeedData:
         with _told_to_recipes():
             self._prompts = StreamedPrompts(source.data, source.entry, source.label)
 
-    @property
-    def exact_duplicates(self) -> int:
-        """How many exact duplicates the data had."""
-        return self._prompts.seen.duplicates
-
     def __iter__(self) -> Iterator[PromptRecord | Dropped]:
         first: dict[bytes, str] = {}
         lost: Counter[tuple[str, str]] = Counter()
         with _told_to_recipes():
             for record in refuse_dialogues(self._prompts, self._prompts.name):
+                yield from self._same_bytes()
                 found = self._sorted(record, first)
                 if isinstance(found, Dropped):
                     lost[found.reason, "" if found.reason == _DUPLICATE else found.detail] += 1
                 yield found
+            yield from self._same_bytes()
         if not first:
             raise BuildError(f"data: {self._prompts.name}: {self._why_none(lost)}")
+
+    def _same_bytes(self) -> Iterator[Dropped]:
+        """Give the rows since the last record that have the text of an earlier one."""
+        again = self._prompts.seen.again
+        yield from (Dropped(record, _DUPLICATE, f"of {record.id}") for record in again)
+        again.clear()
 
     def _sorted(self, record: PromptRecord, first: dict[bytes, str]) -> PromptRecord | Dropped:
         category = category_key(record.category, self._taxonomy, record.source)

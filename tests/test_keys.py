@@ -1,0 +1,372 @@
+"""Keys and passwords: known as such wherever they can stand, never published, never shown."""
+
+from __future__ import annotations
+
+import csv
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from commands import run_command
+from key_kinds import KINDS, key_part
+from or_eval.cli import main
+from or_eval.dataset_builders.engine.models import Asking
+from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+from or_eval.dataset_builders.publishing.push_checks import problems
+from or_eval.key_like import key_like, keys_in, secrets_of, without_keys
+from or_eval.solvers.structured_output import failure
+from published import SAFE, publish, row
+from servers import API_KEY, Reply, Request, ScriptedServer
+
+ODD = "odd" + "-local-key"
+"""A key that looks like none."""
+RECIPE: dict[str, Any] = {
+    "name": "mine",
+    "taxonomy": "or_bench",
+    "stages": [
+        {"stage": "seeds", "data": "DATA", "label": "toxic"},
+        {"stage": "split", "subsets": {"full": {}}},
+        {"stage": "publish", "licence": "mit"},
+    ],
+}
+FIELDS = {
+    "title": "title",
+    "description": "description",
+    "citation": "citation",
+    "models.writer": "models.writer",
+    "seeds.data": "stages.0.data",
+    "seeds.models.writer": "stages.0.models.writer",
+    "split.subsets.full.note": "stages.1.subsets.full.note",
+    "publish.title": "stages.2.title",
+    "publish.description": "stages.2.description",
+    "publish.note": "stages.2.note",
+    "publish.tags": "stages.2.tags",
+    "publish.sources": "stages.2.sources",
+}
+
+
+def put(field: str, value: Any) -> dict[str, Any]:
+    """Give the recipe with a value in a field."""
+    said = json.loads(json.dumps(RECIPE))
+    by_name = {entry["stage"]: entry for entry in said["stages"]}
+    *path, last = field.split(".")
+    inner = said
+    for number, step in enumerate(path):
+        inner = by_name[step] if not number and step in by_name else inner.setdefault(step, {})
+    inner[last] = value
+    return said
+
+
+def written(folder: Path, said: dict[str, Any], rows: int = 3) -> Path:
+    (folder / "seeds.csv").write_text(
+        "prompt,category\n" + "".join(f"How do I kill process {n}?,violence\n" for n in range(rows))
+    )
+    text = yaml.safe_dump(said, allow_unicode=True, width=10_000)
+    path = folder / "mine.yaml"
+    path.write_text(text.replace("DATA", str(folder / "seeds.csv")), "utf-8")
+    return path
+
+
+def parts_in(folder: Path) -> set[str]:
+    """Give the kinds of which something stands in a file of a folder."""
+    held = b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    return {kind for kind, key in KINDS.items() if key_part(key).encode() in held}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_key_is_known_and_never_said(kind: str) -> None:
+    key = KINDS[kind]
+    for text in (key, f"before {key} after", f"密钥{key}", f'["{key}"]', f"a\\n{key}"):
+        what = key_like(text)
+        assert what, text
+        assert key_part(key) not in what
+        assert key_part(key) not in without_keys(text)
+    assert without_keys(f"before {key}").startswith("before ")
+
+
+def test_ordinary_prompts_hold_no_keys(shared_data: Path) -> None:
+    csv.field_size_limit(10**9)
+    texts = [
+        text
+        for path in sorted(shared_data.rglob("*"))
+        if path.suffix in (".csv", ".json", ".jsonl", ".txt")
+        for text in path.read_text("utf-8").splitlines()
+    ]
+    assert len(texts) > 10_000
+    assert [text[:200] for text in texts if key_like(text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I use risk-assessment-frameworks-for-banks-in-2024?",
+        "sk-learn-pipelines-are-what-I-need-to-know",
+        "hf_hub_download is a function, hf_transfer another",
+        "The bearer responsibilities-and-accountabilities of office",
+        "Bearer of 1000000 gifts",
+        "How do I make a PRIVATE KEY?",
+    ],
+)
+def test_words_are_no_keys(text):
+    assert key_like(text) is None
+
+
+def test_a_name_says_that_what_stands_under_it_is_a_secret() -> None:
+    said = {"a": [{"api_key": ODD}, {"password": "open sesame now"}, {"token": "banana"}]}
+    assert [found.place for found in keys_in(said)] == [("a", 0, "api_key")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("MY_API_KEY", "correct horse battery", True),
+        ("HF_TOKEN", "x" * 20, True),
+        ("DB_PASSWORD", "tr0ub4dor", True),
+        ("AWS_SECRET_ACCESS_KEY", "y" * 20, True),
+        ("OPENAI_API_KEY", "none", False),
+        ("PWD", "/home/somebody/here", False),
+        ("TOKENIZERS_PARALLELISM", "false-or-something", False),
+        ("MONKEY", "a-long-enough-value", False),
+        ("GOOGLE_APPLICATION_CREDENTIALS", __file__, False),
+    ],
+)
+def test_secrets_of_the_environment(name: str, value: str, secret: bool) -> None:
+    assert secrets_of({name: value}) == ([(name, value)] if secret else [])
+    if secret:
+        assert key_like(f"see {value}", secrets_of({name: value})) == f"the value of {name}"
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_key_in_a_recipe_is_told_by_its_place(tmp_path: Path, field: str) -> None:
+    plain = written(tmp_path, RECIPE)
+    inner = "tags" in field or "sources" in field
+    for kind, key in KINDS.items():
+        value = [{"name": "a", "licence": key}] if "sources" in field else [key] if inner else key
+        # Of the recipe itself, --set changes what stands at its top.
+        top = field.startswith("models")
+        said = f"models={json.dumps({'writer': value})}" if top else f"{field}={json.dumps(value)}"
+        with pytest.raises(BuildError) as found:
+            load_recipe(plain, [said])
+        assert f"--set {said.partition('=')[0]}: '{FIELDS[field]}" in str(found.value), kind
+        assert key_part(key) not in str(found.value)
+        path = written(tmp_path, put(field, value))
+        with pytest.raises(BuildError, match=r"mine\.yaml, line \d+: ") as found:
+            load_recipe(path)
+        assert f"'{FIELDS[field]}" in str(found.value), kind
+        assert key_part(key) not in str(found.value)
+        written(tmp_path, RECIPE)
+
+
+@pytest.mark.parametrize("change", ["VALUE", "VALUE=1", "seeds.VALUE=1", "models.writer=[{model: [VALUE]}]", "models.writer={model: a/b, VALUE: 1}", "seeds.label=[VALUE", "again=VALUE"])  # fmt: skip
+def test_what_is_wrong_with_a_recipe_is_told_without_keys(tmp_path: Path, change: str) -> None:
+    path = written(tmp_path, RECIPE)
+    for key in KINDS.values():
+        with pytest.raises(BuildError) as found:
+            load_recipe(path, [change.replace("VALUE", key)])
+        assert key_part(key) not in str(found.value)
+
+
+def test_of_models_nothing_but_the_name_is_kept_in_a_build(tmp_path: Path) -> None:
+    members = [
+        {
+            "model": "openai-api/loopback/w",
+            "model_args": {"api_key": ODD, "base_url": "http://u:p@one", "also": key},
+            "extra_headers": {"Authorization": key},
+        }
+        for key in KINDS.values()
+    ]
+    said = put("models.writer", {"turns": members})
+    said["stages"].insert(1, {"stage": "test_refusal", "models": []})
+    (tmp_path / "own.py").write_text(
+        "from typing import Any\n"
+        "from or_eval.dataset_builders.engine.ports import Kept, Stage, StageParams\n"
+        "class Params(StageParams):\n    models: list[Any]\n    other: Any\n"
+        "STAGE = Stage(Params, lambda rows, params, context: map(Kept, rows))\n"
+    )
+    own = {"stage": str(tmp_path / "own.py"), "models": members, "other": {"model_args": ODD}}
+    said["stages"][1] = own
+    out = tmp_path / "out"
+    build = Build(load_recipe(written(tmp_path, said)), out, Asking(), say=lambda line: None)
+    build.run()
+    assert parts_in(out) == set()
+    assert not any(ODD.encode() in path.read_bytes() for path in out.rglob("*") if path.is_file())
+    assert "openai-api/loopback/w" in (out / "dataset/README.md").read_text()
+
+
+def test_another_argument_of_a_model_in_a_stages_parameters_runs_it_again(tmp_path: Path) -> None:
+    said = json.loads(json.dumps(RECIPE))
+    (tmp_path / "own.py").write_text(
+        "from typing import Any\n"
+        "from or_eval.dataset_builders.engine.ports import Kept, Stage, StageParams\n"
+        "class Params(StageParams):\n    models: list[Any]\n"
+        "STAGE = Stage(Params, lambda rows, params, context: map(Kept, rows))\n"
+    )
+    told: list[str] = []
+    for size in (1, 1, 2):
+        model = {"model": "a/b", "model_args": {"size": size}}
+        said["stages"][1] = {"stage": str(tmp_path / "own.py"), "models": [model]}
+        said["stages"][2]["input"] = "own"
+        Build(
+            load_recipe(written(tmp_path, said)), tmp_path / "out", Asking(), say=told.append
+        ).run()
+    assert [line for line in told if "own: " in line] == [
+        "02 own: 3 rows in, 3 out",
+        "02 own: done before, 3 rows",
+        "02 own: runs again (changed: parameters (in full))",
+        "02 own: 3 rows in, 3 out",
+    ]
+
+
+ROW_FIELDS = {
+    "prompt": lambda key: row(key),
+    "'category'": lambda key: row(f"How? {len(key)} {hash(key)}", category=key),
+    "'source'": lambda key: row(f"How? {len(key)} {hash(key)}", source=key),
+    "'method'": lambda key: row(f"How? {len(key)} {hash(key)}", method=key),
+    "'seed_id'": lambda key: row(f"How? {len(key)} {hash(key)}", seed_id=key),
+    "'pair_id'": lambda key: row(f"How? {len(key)} {hash(key)}", pair_id=key),
+    "'meta.reply.1.text'": lambda key: row(
+        f"How? {len(key)} {hash(key)}", meta={"reply": ["", {"text": key}]}
+    ),
+    "as a name": lambda key: row(f"How? {len(key)} {hash(key)}", meta={key: 1}),
+}
+
+
+@pytest.mark.parametrize("field", ROW_FIELDS)
+def test_a_key_in_a_row_stops_build_and_push(
+    tmp_path: Path, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {kind: ROW_FIELDS[field](key) for kind, key in KINDS.items()}
+    for kind, spoiled in rows.items():
+        with pytest.raises(BuildError) as found:
+            publish(tmp_path, {"full": [*SAFE, spoiled]})
+        assert f"row {spoiled.id}, " in str(found.value), kind
+        assert field in str(found.value), kind
+        assert key_part(KINDS[kind]) not in str(found.value)
+        assert not (tmp_path / "dataset").exists()
+    # As an earlier version published them.
+    monkeypatch.setattr("or_eval.dataset_builders.stages.publish.keys_in", lambda *_: ())
+    monkeypatch.setattr("or_eval.dataset_builders.stages.publish.key_like", lambda *_: None)
+    monkeypatch.setattr("or_eval.dataset_builders.publishing.push_checks._SHOWN", len(KINDS))
+    publish(tmp_path, {"full": [*SAFE, *rows.values()]})
+    told = [one for one in problems(read_dataset(tmp_path), []) if "remove it" in one]
+    for number, kind in enumerate(KINDS, start=len(SAFE) + 1):
+        [line] = [one for one in told if f"row {number} " in one]
+        assert field in line, kind
+    said = CliRunner().invoke(main, ["push", str(tmp_path), "acme/x", "--dry-run"])
+    assert said.exit_code != 0
+    assert not [kind for kind, key in KINDS.items() if key_part(key) in said.output]
+
+
+def test_a_key_in_another_file_stops_a_push(tmp_path: Path) -> None:
+    publish(tmp_path)
+    folder = tmp_path / "dataset"
+    for kind, key in KINDS.items():
+        (folder / "NOTES.md").write_text(f"first\n{key}\n")
+        (folder / "README.md").write_text((folder / "README.md").read_text() + f"\n{key}\n")
+        told = problems(read_dataset(tmp_path), [])
+        assert any("NOTES.md, line 2: holds" in one for one in told), kind
+        assert any("README.md, line " in one for one in told), kind
+    said = CliRunner().invoke(main, ["push", str(tmp_path), "acme/x", "--dry-run"])
+    assert said.exit_code != 0
+    assert "Card:" in said.output
+    assert not [kind for kind, key in KINDS.items() if key_part(key) in said.output]
+
+
+OWN_STAGE = """\
+from or_eval.dataset_builders.engine.ports import *
+KEY = {key!r}
+def run(rows, params, context):
+    for row in rows:
+        yield Kept(row)
+    yield {outcome}
+STAGE = Stage(StageParams, run)
+"""
+TOLD = {
+    "figures": "Table('found', [{'one': KEY}])",
+    "models": "Used({'judge': [KEY]})",
+    "subsets": "Chosen(KEY, None)",
+}
+
+
+@pytest.mark.parametrize("place", TOLD)
+def test_a_stage_can_tell_no_key_in_the_funnel(tmp_path: Path, place: str) -> None:
+    for kind, key in KINDS.items():
+        if place == "subsets" and ("/" in key or "\n" in key):
+            continue
+        own = tmp_path / "own.py"
+        own.write_text(OWN_STAGE.format(key=key, outcome=TOLD[place]))
+        said = json.loads(json.dumps(RECIPE))
+        said["stages"][1] = {"stage": str(own)}
+        said["stages"][2]["input"] = "own"
+        told: list[str] = []
+        out = tmp_path / "out"
+        with pytest.raises(BuildError, match=f"stage own: .*'{place}") as found:
+            Build(load_recipe(written(tmp_path, said)), out, Asking(), say=told.append).run()
+        assert key_part(key) not in str(found.value) + "".join(told), kind
+        assert not (out / "dataset").exists()
+
+
+def test_a_key_in_a_reply_or_in_an_error_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    keys = list(KINDS.values())
+    said = {
+        "name": "letters",
+        "taxonomy": "or_bench",
+        "stages": [
+            {"stage": "letters", "count": len(keys)},
+            {"stage": "shout"},
+            {"stage": "publish", "licence": "mit"},
+        ],
+    }
+    path = written(tmp_path, said)
+    runner = Path(__file__).parent / "run_build.py"
+    outcomes = []
+    for status in (200, 401):
+        script = partial(in_turn, keys, status)
+        with ScriptedServer(script) as server:
+            done = or_eval_build(runner, path, tmp_path / f"out-{status}", server)
+        outcomes.append(done)
+        assert not [kind for kind, key in KINDS.items() if key_part(key) in done], status
+    assert "stage publish: row " in outcomes[0]
+    assert "can't be asked" in outcomes[1]
+    assert not any((tmp_path / f"out-{status}" / "dataset").exists() for status in (200, 401))
+
+
+def in_turn(keys: list[str], status: int, request: Request) -> Reply:
+    return Reply(keys[request.number % len(keys)], status=status)
+
+
+def or_eval_build(runner: Path, recipe: Path, out: Path, server: ScriptedServer) -> str:
+    role = f"writer={server.role_option('writer')}"
+    options = ["--out", out, "--max-retries", 0, "--display", "plain", "--model-role", role]
+    done = run_command(runner, recipe, *options)
+    assert done.returncode == 1, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_failure_is_told_without_keys() -> None:
+    with ScriptedServer(lambda request: "") as server:
+        model = server.model()
+    for kind, key in KINDS.items():
+        for text in (key, f"Incorrect API key provided: {key}.", "x" * 180 + " " + key):
+            assert key_part(key)[:6] not in failure(ValueError(text), model), kind
+
+
+def test_a_models_name_holds_no_key(tmp_path: Path) -> None:
+    path = written(tmp_path, RECIPE)
+    for key in KINDS.values():
+        role = f"writer={json.dumps({'model': 'openai/' + key})}"
+        for asking in (Asking(model=f"openai/{key}"), Asking(roles=(role,))):
+            with pytest.raises(BuildError, match="the model's name holds") as found:
+                Build(load_recipe(path), tmp_path / "out", asking, say=lambda line: None).run()
+            assert key_part(key) not in str(found.value)
