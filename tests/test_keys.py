@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from inspect_ai.log import read_eval_log
 
 from commands import run_command
 from key_kinds import KINDS, key_part
@@ -340,6 +341,35 @@ def test_a_key_in_a_reply_or_in_an_error_is_not_shown(
     assert "stage publish: row " in outcomes[0]
     assert "can't be asked" in outcomes[1]
     assert not any((tmp_path / f"out-{status}" / "dataset").exists() for status in (200, 401))
+
+
+def test_arguments_of_a_model_are_in_no_file_of_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    with ScriptedServer(lambda request: request.question.upper()) as server:
+        option = json.loads(server.role_option("writer"))
+        option["model_args"] |= {"api_key": ODD, "default_headers": {"X-Key": f"header-{ODD}"}}
+        said = {
+            "name": "letters",
+            "taxonomy": "or_bench",
+            "models": {"writer": {"pool": [option, option]}, "moderator": option},
+            "stages": [
+                {"stage": "seeds", "data": "DATA", "label": "toxic"},
+                {"stage": "moderate"},
+                {"stage": "rewrite", "method": "or_bench", "count": 1, "input": "seeds"},
+                {"stage": "publish", "licence": "mit", "input": "seeds"},
+            ],
+        }
+        out = tmp_path / "out"
+        asking = Asking(config={"max_retries": 0}, display="none")
+        Build(load_recipe(written(tmp_path, said)), out, asking, say=lambda line: None).run()
+    logs = list((out / "logs").glob("*.eval"))
+    assert len(logs) == 2
+    for log in logs:
+        assert ODD not in read_eval_log(str(log)).model_dump_json()
+    held = [path.read_bytes() for path in out.rglob("*") if path.suffix in (".json", ".csv", ".md")]
+    assert not any(ODD.encode() in text for text in held)
 
 
 def in_turn(keys: list[str], status: int, request: Request) -> Reply:

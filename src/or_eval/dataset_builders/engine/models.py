@@ -69,7 +69,9 @@ class BoundModel:
 
             return pool_of([member.make() for member in self.members], self.cached)
         config = GenerateConfig(**{"cache": self.cached, **self.settings})
-        return get_model(self.name, config=config, memoize=False, **self.arguments)
+        made = get_model(self.name, config=config, memoize=False, **self.arguments)
+        made.model_args = {}  # Inspect logs them, and takes only some of the keys out
+        return made
 
     def shared(self, of: int) -> BoundModel:
         """Give the model to one of several workers, with its share of the calls at once."""
