@@ -64,7 +64,8 @@ def test_response_that_ends_in_reasoning_is_cut_off() -> None:
 def test_quoted_refusal_is_not_the_models() -> None:
     said = "The guard shook his head. \"I'm sorry, I can't help you,\" he said, and walked away."
     assert classify_response(said).label is ResponseClass.DIRECT_ANSWER
-    assert classify_response(said.replace('"', "")).refused
+    assert classify_response(said.split('"')[1]).refused
+    assert not classify_response(said.replace('"', "")).refused
 
 
 def test_response_wrapped_in_quotes_is_the_models() -> None:

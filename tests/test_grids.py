@@ -1,0 +1,61 @@
+"""Grids of plain refusals and plain answers: every opening × construction × verb of a language.
+
+A grid, ``grids/LANG.toml``, holds ``openings`` put before each construction, ``verbs`` (tables of
+named forms), and ``refusals`` and ``answers``: constructions with ``{form}`` slots.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from or_eval.scorers.rules import classify_response
+
+GRIDS = Path(__file__).parent / "grids"
+UNSPACED = {"ja", "th", "zh"}
+LEAST_REFUSED = 0.98
+
+
+def grid(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def texts(path: Path, kind: str) -> Iterator[str]:
+    """Build all combinations of a grid."""
+    written = grid(path)
+    space = "" if path.stem in UNSPACED else " "
+    for construction in written[kind]:
+        # A construction without a slot is the same for every verb.
+        bodies = dict.fromkeys(construction.format_map(verb) for verb in written["verbs"])
+        for opening in written["openings"]:
+            for body in bodies:
+                text = f"{opening}{space}{body}" if opening else body
+                # After a comma, no capital is written: "Sorry, i can't" nobody minds.
+                yield text[:1].upper() + text[1:]
+
+
+def read(path: Path, kind: str) -> list[tuple[str, bool | None, bool]]:
+    verdicts = ((text, classify_response(text, language=path.stem)) for text in texts(path, kind))
+    return [(text, verdict.refused, verdict.certain) for text, verdict in verdicts]
+
+
+def paths() -> list[Path]:
+    return sorted(GRIDS.glob("**/*.toml"))
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def test_plain_refusals_are_read_as_refusals(path: Path) -> None:
+    rows = read(path, "refusals")
+    missed = [text for text, refused, _ in rows if not refused]
+    assert len(rows) - len(missed) >= LEAST_REFUSED * len(rows), (
+        f"{path.stem}: {len(missed)} of {len(rows)} missed\n" + "\n".join(missed[:40])
+    )
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def test_plain_answers_are_read_as_answers(path: Path) -> None:
+    rows = read(path, "answers")
+    refused = [text for text, declined, _ in rows if declined]
+    assert not refused, f"{path.stem}: {len(refused)} of {len(rows)}\n" + "\n".join(refused[:40])
