@@ -8,16 +8,18 @@ Inspect's cache, in the build's folder.
 
 from __future__ import annotations
 
-import errno
 import re
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from inspect_ai import Task
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
+from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
 from or_eval.dataset_builders.engine.answer_ledger import MARK, Ledger, tested_key
@@ -28,14 +30,16 @@ from or_eval.dataset_builders.engine.replies_under_way import UnderWay
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.shards import (
     LOGS,
+    Held,
     MakeTasks,
     Shard,
     cache_of,
     conversation_tasks,
     hold_shard,
 )
-from or_eval.dataset_builders.engine.spending import Spending, spent_in
-from or_eval.dataset_builders.engine.tested_logs import VERDICTS, judged_as_now
+from or_eval.dataset_builders.engine.spending import SPENT_ANY, Spending, spent_in
+from or_eval.dataset_builders.engine.stopping import SECONDS, Stopping, Unless
+from or_eval.dataset_builders.engine.tested_logs import VERDICTS, forget_verdicts, judged_as_now
 from or_eval.dataset_builders.engine.workers import HERE, Workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.key_like import without_keys
@@ -45,9 +49,10 @@ SHARD = 10_000
 """Most samples that are asked at once, which bounds what is in memory and what a resume reads."""
 
 _AS_SHOWN = re.compile(r"\w+\((['\"])(.*)\1,?\)", re.DOTALL)
-# As SQLite and Python say it; a provider's words stand behind the model's name.
-_DISK_FULL = re.compile(r"database or disk is full|\[Errno 28\]|OSError\(28,")
 _ERROR_CHARS = 300
+_QUIET = 60.0
+"""Seconds without a reply after which the build says so; and again after twice as long."""
+_LOOK_AGAIN = 1.0
 
 Item = TypeVar("Item")
 
@@ -59,13 +64,20 @@ class Asker:
         asking: How.
         out: Folder of the build.
         workers: Who holds the shards.
+        say: Takes a line for the person who watches.
 
     Attributes:
         stage: The stage for which costs are counted.
     """
 
-    def __init__(self, asking: Asking, out: Path, workers: Workers = HERE) -> None:
-        self._asking, self._out, self._workers = asking, out, workers
+    def __init__(
+        self,
+        asking: Asking,
+        out: Path,
+        workers: Workers = HERE,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self._asking, self._out, self._workers, self._say = asking, out, workers, say
         self.ledger = Ledger(out, out / LOGS)
         self.stage = ""
 
@@ -74,10 +86,14 @@ class Asker:
         self.ledger.close()
 
     @contextmanager
-    def models(self) -> Iterator[Make]:
-        """Give what makes models whose calls are counted."""
-        with closing(self._spending()) as spending:
-            yield lambda model, role: spending.metered(model.make(), model.name, role, self.stage)
+    def models(self) -> Iterator[tuple[Make, Stopping]]:
+        """Give what makes models whose calls are counted, and what stops these."""
+        with closing(self._spending()) as spending, self._silence_told():
+
+            def make(model: BoundModel, role: str) -> Model:
+                return spending.metered(model.make(), model, role, self.stage)
+
+            yield make, spending.stopping
 
     def spent(self) -> list[Spent]:
         """Give what was spent in all runs."""
@@ -136,15 +152,17 @@ class Asker:
             KeyboardInterrupt: The run was interrupted.
         """
         logs: dict[Path, None] = {}
+        judges = [judge for judges in verdicts.roles.values() for judge in judges]
         for some in in_batches(rows, SHARD):
             ids = {tested_key(mark, row.id): row for row in some}
             left = [row for key, row in ids.items() if key not in self.ledger.tested(ids)]
             if left:
-                models = [model, *(judge for judges in verdicts.roles.values() for judge in judges)]
                 self._run(
                     left,
-                    lambda some: partial(_test_task, some, model, mark, task, verdicts.mark),
-                    models,
+                    lambda some: partial(
+                        _test_task, some, model, mark, task, verdicts.mark, judges
+                    ),
+                    [model, *judges],
                     verdicts.roles,
                 )
             found = self.ledger.tested(ids)
@@ -152,9 +170,9 @@ class Asker:
                 raise BuildError(f"{short} of {len(ids)} prompts of {model.name} were not tested")
             logs |= dict.fromkeys(found[key] for key in ids)
         # What the judge said is in the cache.
-        with self.models() as make, cache_of(self._asking, self._out):
+        with self.models() as (make, stopping), cache_of(self._asking, self._out):
             for path in logs:
-                if judged_as_now(path, verdicts, make, self._asking.display):
+                if judged_as_now(path, verdicts, make, stopping, self._asking.display):
                     self.ledger.add(path)
         return [str(path) for path in logs]
 
@@ -202,9 +220,14 @@ class Asker:
         ]
         # Workers start in folders of their own.
         hold = partial(hold_shard, self._asking, self._out.absolute(), self.stage)
-        held = list(self._workers.map(hold, shards))
+        with self._silence_told():
+            held = list(self._workers.map(hold, shards))
+        self._check_kept(held)
+        broken = list(dict.fromkeys(why for one in held for why in one.broken))
         logs = [log for one in held for log in one.logs]
         answers = {key: answer for one in held for key, answer in one.answers.items()}
+        for log in logs if broken else []:
+            forget_verdicts(log)  # of a judge that wasn't asked to the end
         # What a worker left that died holds less than what came in its place.
         self.ledger.refresh(besides=[Path(log.location) for log in logs if log.location])
         failed = [error for log in logs for error in self._take(log, answers)]
@@ -213,12 +236,61 @@ class Asker:
         if any(one.stopped for one in held):
             with closing(self._spending()) as spending:
                 raise BuildError(spending.told())
-        if any(map(says_disk_full, failed)):
-            raise OSError(errno.ENOSPC, failed[0])
+        if broken:
+            raise BuildError("; ".join(map(_line, broken)))
         if failed:
             total = sum(log.eval.dataset.samples or 0 for log in logs)
             raise BuildError(f"{len(failed)} of {total} calls failed, the first: {failed[0]}")
         return answers
+
+    def _check_kept(self, held: Sequence[Held]) -> None:
+        """Make sure that replies could be kept; the next run takes up those that were.
+
+        Raises:
+            BuildError: Some couldn't.
+        """
+        if said := [one.unkept for one in held if one.unkept]:
+            lost = sum(one.lost for one in held)
+            why = "the disk is full" if says_disk_full(said[0]) else said[0]
+            raise BuildError(
+                f"{self._out}: {why}, so no more is asked; {lost} calls under way then are lost "
+                "and will be asked again; free some space"
+            )
+
+    @contextmanager
+    def _silence_told(self) -> Iterator[None]:
+        """Say so while no reply comes, from whichever process."""
+
+        def replies() -> list[int]:
+            # A file may go or come meanwhile.
+            with suppress(OSError):
+                return [path.stat().st_mtime_ns for path in self._out.glob(SPENT_ANY)]
+            return []
+
+        def watch() -> None:
+            last, since, quiet = replies(), time.monotonic(), _QUIET
+            while not over.wait(_LOOK_AGAIN):
+                if (now := replies()) != last:
+                    last, since, quiet = now, time.monotonic(), _QUIET
+                elif time.monotonic() - since >= quiet:
+                    self._say(
+                        f"   {self.stage}: no reply for {quiet:.0f} s; limits and errors of "
+                        f"servers are tried again, {said}"
+                    )
+                    quiet *= 2
+
+        config = self._asking.config
+        said = f"silence is an error after {config.get('timeout') or SECONDS} s (--timeout)"
+        if config.get("batch"):
+            said = "and a batch may take a day"
+        over = threading.Event()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
 
     def _take(self, log: EvalLog, answers: Mapping[str, Answer]) -> list[str]:
         """Take what a log holds into the ledger; give its errors."""
@@ -240,6 +312,7 @@ def _test_task(
     mark: str,
     task: Callable[[list[PromptRecord]], Task],
     verdicts: str,
+    judges: Sequence[BoundModel],
     make: Make,
     under_way: UnderWay,
 ) -> list[Task]:
@@ -247,12 +320,13 @@ def _test_task(
     made = task(list(rows))
     made.metadata = {**(made.metadata or {}), MARK: mark, VERDICTS: verdicts}
     made.model = make(model, TARGET)
+    made.early_stopping = Unless(lambda id: under_way.stopping.why([model, *judges]))
     return [made]
 
 
 def says_disk_full(message: str) -> bool:
-    """Tell whether an error, which Inspect keeps as a text, is of a full disk."""
-    return bool(_DISK_FULL.match(message))
+    """Tell whether an error is of a full disk, as SQLite and Python say it."""
+    return any(said in message for said in ("disk is full", "[Errno 28]", "OSError(28,"))
 
 
 def _line(message: str) -> str:

@@ -19,15 +19,15 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 from inspect_ai.util import registry_info
 
+from or_eval.dataset_builders.engine.request_errors import ConcernsAll, concern_of_all
+from or_eval.dataset_builders.engine.stopping import NoAnswer, in_time
 from or_eval.inspect_private import set_registry_info
-from or_eval.solvers.structured_output import MAX_RETRIES, status_code_of
+from or_eval.solvers.structured_output import MAX_RETRIES, failure, status_code_of
 
 _DEAD_AFTER = 3
 _FIRST_REST = 0.5
 _LONGEST_REST = 60.0
 _LOOK_AGAIN = 0.02
-# What a server says of whoever asks it, and not of the request.
-_OF_ENDPOINT = frozenset({401, 402, 403, 404})
 _RATE_LIMIT = 429
 
 
@@ -57,7 +57,7 @@ class Member:
         return self.failures >= _DEAD_AFTER or self.pauses > MAX_RETRIES
 
 
-class PoolDead(Exception):
+class PoolDead(ConcernsAll):
     """All endpoints of a pool are dead."""
 
 
@@ -75,6 +75,7 @@ class Pool(ModelAPI):
         first = members[0].model.api
         super().__init__(first.model_name)
         self.members = list(members)
+        self._said = ""
         set_registry_info(self, registry_info(first))
 
     async def generate(
@@ -89,7 +90,8 @@ class Pool(ModelAPI):
             member = await self._free()
             member.calls += 1
             try:
-                found = await member.model.api.generate(input, tools, tool_choice, config)
+                with in_time(config):
+                    found = await member.model.api.generate(input, tools, tool_choice, config)
             except Exception as error:
                 if not self._sort_out(member, error):
                     raise
@@ -121,17 +123,18 @@ class Pool(ModelAPI):
             if ready:
                 return min(ready, key=lambda member: member.calls / member.limit)
             await anyio.sleep(_LOOK_AGAIN)
-        raise PoolDead("no endpoint of the pool is left")
+        raise PoolDead(f"no endpoint of the pool is left; the last one said: {self._said}")
 
     def _sort_out(self, member: Member, error: Exception) -> bool:
         """Note what an error says of an endpoint; tell whether another one is to be asked."""
         status = status_code_of(error)
-        if status == _RATE_LIMIT:
+        self._said = failure(error, member.model)
+        if not isinstance(error, NoAnswer) and concern_of_all(error):
+            member.failures = _DEAD_AFTER
+        elif status == _RATE_LIMIT:
             rest = min(_FIRST_REST * 2**member.pauses, _LONGEST_REST)
             member.rests_until = time.monotonic() + rest
             member.pauses += 1
-        elif status in _OF_ENDPOINT:
-            member.failures = _DEAD_AFTER
         elif status is None or status >= 500:
             member.failures += 1
         else:

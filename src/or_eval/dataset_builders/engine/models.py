@@ -15,6 +15,7 @@ from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
 from pydantic import ValidationError
 
 from or_eval.dataset_builders.engine.prices import Prices
+from or_eval.dataset_builders.engine.request_errors import tell_quotas_at_once
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.key_like import key_like, secrets_of
 
@@ -71,6 +72,7 @@ class BoundModel:
         config = GenerateConfig(**{"cache": self.cached, **self.settings})
         made = get_model(self.name, config=config, memoize=False, **self.arguments)
         made.model_args = {}  # Inspect logs them, and takes only some of the keys out
+        tell_quotas_at_once(made)
         return made
 
     def shared(self, of: int) -> BoundModel:

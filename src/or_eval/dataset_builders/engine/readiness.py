@@ -94,7 +94,7 @@ def check_answering(build: Build) -> None:
         known = {one.model for one in asker.spent()}
         new = [(model, role) for model, role in asked_models(build) if model.name not in known]
         asker.stage = "check"
-        with asker.models() as make:
+        with asker.models() as (make, _):
             for model, role in new:
                 anyio.run(_check, make(model, role), model, role)
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from or_eval.dataset_builders.engine.conversations import Answer, Reply
+from or_eval.dataset_builders.engine.stopping import Stopping
 
 _FILE, _OF_WORKERS, _OF_ANY = "under-way.sqlite", "under-way-{}.sqlite", "under-way*.sqlite"
 _TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, replies TEXT) WITHOUT ROWID"
@@ -19,13 +20,15 @@ class UnderWay:
 
     Args:
         out: Folder of the build.
+        stopping: What stops the process's calls, as a reply does that can't be kept.
         worker: Which of the build's workers this is; None for the build's own process.
 
     Attributes:
         answers: The conversations that came to their end, by question.
     """
 
-    def __init__(self, out: Path, worker: int | None = None) -> None:
+    def __init__(self, out: Path, stopping: Stopping, worker: int | None = None) -> None:
+        self.stopping = stopping
         self.answers: dict[str, Answer] = {}
         # Inspect's displays differ in the thread that they run tasks in.
         path = out / (_FILE if worker is None else _OF_WORKERS.format(worker))
@@ -51,7 +54,7 @@ class UnderWay:
         # What a provider rejects is kept when it is known that it rejects not all of a log.
         if replies[-1].problem is None:
             said = json.dumps(replies, ensure_ascii=False)
-            with self._base:
+            with self.stopping.keeping(), self._base:
                 self._base.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, said))
 
 

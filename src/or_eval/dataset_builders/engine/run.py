@@ -116,7 +116,7 @@ class Build:
             self.out.mkdir(parents=True, exist_ok=True)
             with locked(self.out):
                 self._claim()
-                with closing(Asker(self.asking, self.out, workers(self.engine))) as asker:
+                with closing(Asker(self.asking, self.out, workers(self.engine), self.say)) as asker:
                     yield asker
         except OSError as error:
             raise _disk_error(error, self.out) from error

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make, mad
 from or_eval.dataset_builders.engine.replies_under_way import UnderWay
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.spending import Spending
+from or_eval.dataset_builders.engine.stopping import Unless
 from or_eval.solvers.structured_output import failure, generate_structured
 
 LOGS = "logs"
@@ -70,11 +70,17 @@ class Held(NamedTuple):
         logs: The logs, without their samples.
         answers: The conversations that came to their end.
         stopped: Whether calls were held back since they might have cost too much.
+        broken: Why no more is asked of some models.
+        unkept: Why replies can't be kept, once one couldn't.
+        lost: Replies that couldn't be kept, and calls that were cut off.
     """
 
     logs: list[EvalLog]
     answers: dict[str, Answer]
     stopped: bool
+    broken: list[str]
+    unkept: str
+    lost: int
 
 
 def hold_shard(asking: Asking, out: Path, stage: str, shard: Shard) -> Held:
@@ -92,32 +98,39 @@ def hold_shard(asking: Asking, out: Path, stage: str, shard: Shard) -> Held:
         bounds = {name: getattr(whole, name) // shard.of or 1 for name in ("min", "start", "max")}
         config.setdefault("adaptive_connections", AdaptiveConcurrency(**bounds))
     money = Spending(out, asking.prices, asking.max_cost, worker=shard.worker, of=shard.of)
-    kept = UnderWay(out, shard.worker)
+    kept = UnderWay(out, money.stopping, shard.worker)
     with closing(money) as spending, closing(kept) as under_way, cache_of(asking, out):
 
         def make(model: BoundModel, role: str) -> Model:
-            return spending.metered(model.shared(shard.of).make(), model.name, role, stage)
+            return spending.metered(model.shared(shard.of).make(), model, role, stage)
 
         tasks = shard.tasks(make, under_way)
-        with _garbage_sought_among_new_things():
-            logs = eval(
-                tasks,
-                model_roles=made_of(shard.roles, make),
-                log_dir=str(out / LOGS),
-                # Every sample is tried before a stage fails, so that little is left to do again.
-                fail_on_error=False,
-                continue_on_fail=True,
-                retry_on_error=asking.retry_attempts,
-                max_tasks=len(tasks),
-                log_buffer=max(10, shard.samples // _FLUSHES),
-                # What a killed run loses for it is kept besides.
-                log_realtime=False,
-                log_header_only=True,
-                display="none" if shard.worker is not None else asking.display,  # type: ignore[arg-type]
-                ctl_server=False,
-                **GenerateConfigArgs(**config),  # type: ignore[typeddict-item]
-            )
-        return Held(logs, under_way.answers, spending.stopped)
+        stop, logs = spending.stopping, list[EvalLog]()
+        try:
+            with _garbage_sought_among_new_things():
+                logs = eval(
+                    tasks,
+                    model_roles=made_of(shard.roles, make),
+                    log_dir=str(out / LOGS),
+                    # Every sample is tried before a stage fails: little is left to do again.
+                    fail_on_error=False,
+                    continue_on_fail=True,
+                    retry_on_error=asking.retry_attempts,
+                    max_tasks=len(tasks),
+                    log_buffer=max(10, shard.samples // _FLUSHES),
+                    # What a killed run loses for it is kept besides.
+                    log_realtime=False,
+                    log_header_only=True,
+                    display="none" if shard.worker is not None else asking.display,  # type: ignore[arg-type]
+                    ctl_server=False,
+                    **GenerateConfigArgs(**config),  # type: ignore[typeddict-item]
+                )
+        except OSError as error:  # of a log: a call's is its sample's
+            stop.note(str(error))
+        for log in logs:
+            if log.error is not None and log.error.message.startswith("OSError("):
+                stop.note(log.error.message)
+        return Held(logs, under_way.answers, spending.stopped, stop.broken, stop.unkept, stop.lost)
 
 
 def conversation_tasks(
@@ -168,6 +181,7 @@ def _task(
         scorer=told(conversations),
         model=made[first.models[0].identity],
         metadata={MARK: "questions", "role": first.role},
+        early_stopping=Unless(lambda id: under_way.stopping.why(questions[id].models)),
     )
 
 
@@ -179,7 +193,6 @@ def hold(
     under_way: UnderWay,
 ) -> Solver:
     """Hold the conversation of each sample's question, or go on with it, and keep its replies."""
-    unkept: list[sqlite3.OperationalError] = []
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         key = str(state.sample_id)
@@ -193,17 +206,10 @@ def hold(
                 reply = replies[taken]
                 output: ModelOutput | None = ModelOutput.from_content(reply.model, reply.text)
             else:
-                if unkept:
-                    raise unkept[0]
                 bound = question.models[taken % len(question.models)]
-                try:
-                    output, reply = await _send(request, models[bound.identity], bound.name)
-                    replies.append(reply)
-                    under_way.keep(key, replies)
-                except sqlite3.OperationalError as error:
-                    # The disk is full, and whatever is asked now would be lost.
-                    unkept.append(error)
-                    raise
+                output, reply = await _send(request, models[bound.identity], bound.name)
+                replies.append(reply)
+                under_way.keep(key, replies)
             # The log shows what was asked last with all that came before it.
             shown = {id(message) for message in state.messages}
             state.messages += [message for message in request.messages if id(message) not in shown]
@@ -246,8 +252,6 @@ async def _send(request: Request, model: Model, name: str) -> tuple[ModelOutput 
         else:
             config = GenerateConfig(temperature=request.temperature)
             output = await model.generate(list(request.messages), config=config)
-    except sqlite3.OperationalError:
-        raise
     except Exception as error:
         said = failure(error, model)
         if problem := request_problem(error):

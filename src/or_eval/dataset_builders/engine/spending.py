@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from inspect_ai.model import Model, ModelOutput, ModelUsage
+from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelOutput, ModelUsage
 
+from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import Spent, estimated_tokens
 from or_eval.dataset_builders.engine.prices import Prices, dollars
+from or_eval.dataset_builders.engine.stopping import Stopping
+from or_eval.inspect_private import CacheEntry, cache_store
 
 SPENT = "spent.sqlite"
 _SPENT_BY = "spent-{}.sqlite"
+SPENT_ANY = "spent*.sqlite"
+"""Files that each reply changes, in the folder of a build."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS spent (
     stage TEXT, role TEXT, model TEXT, calls INTEGER,
@@ -31,6 +36,7 @@ ON CONFLICT (stage, role, model) DO UPDATE SET calls = calls + 1, input = input 
     output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
     cache_write = cache_write + excluded.cache_write
 """
+_ROOM = "room.partial"
 _LOOK_AGAIN = 0.02
 _FIRST_GUESS = 4_000
 """Tokens that a reply is reckoned with while none of its kind has come, and no limit is set."""
@@ -39,7 +45,7 @@ _FIRST_GUESS = 4_000
 def spent_in(out: Path, prices: Prices) -> list[Spent]:
     """Give what was spent in a build's folder, in all runs, by all workers, at today's prices."""
     counted: dict[tuple[str, str, str], list[int]] = {}
-    for path in [*out.glob(SPENT), *sorted(out.glob(_SPENT_BY.format("*")))]:
+    for path in sorted(out.glob(SPENT_ANY), key=lambda path: (path.name != SPENT, path)):
         with closing(sqlite3.connect(path)) as base:
             base.execute(_TABLE)
             for stage, role, model, *counts in base.execute(_ALL):
@@ -95,24 +101,29 @@ class Spending:
         self._reserved, self._under_way = 0.0, 0
         self._left = None if most is None else (most - self._total()) / of
         self.stopped = False
+        self.stopping = Stopping()
 
     def close(self) -> None:
         """Let go of the file."""
         self._base.close()
 
-    def metered(self, model: Model, name: str, role: str, stage: str) -> Model:
-        """Have a model's requests counted, and stopped where they might cost too much."""
-        send = model.api.generate
+    def metered(self, model: Model, bound: BoundModel, role: str, stage: str) -> Model:
+        """Have a model's requests counted, and stopped where they cost too much or are in vain."""
+        send, name = self.stopping.guarded(model, bound).api.generate, bound.name
 
         @wraps(send)
-        async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
+        async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
             reserved = await self._reserve(name, role, input, config.max_tokens)
             self._under_way += 1
             try:
                 found = await send(input, tools, tool_choice, config)
                 output = found[0] if isinstance(found, tuple) else found
                 if isinstance(output, ModelOutput):
-                    self._add(stage, name, role, output.usage or ModelUsage())
+                    with self.stopping.keeping():
+                        self._add(stage, name, role, output.usage or ModelUsage())
+                        if isinstance(policy := config.cache, CachePolicy):
+                            asked = (input, str(model), policy, tool_choice, tools)
+                            self._keep(output, CacheEntry(model.api.base_url, config, *asked))
             finally:
                 self._reserved -= reserved
                 self._under_way -= 1
@@ -167,6 +178,15 @@ class Spending:
         largest = self._largest.setdefault((name, role), usage)
         if cost > self._dollars(name, largest):
             self._largest[name, role] = usage
+
+    def _keep(self, output: ModelOutput, entry: CacheEntry) -> None:
+        """Put a reply where Inspect will, which doesn't tell when it can't."""
+        if output.stop_reason != "content_filter" and not cache_store(entry, output):
+            room = self._out / _ROOM
+            try:
+                room.write_text(output.model_dump_json(), "utf-8")
+            finally:
+                room.unlink(missing_ok=True)
 
     def _dollars(self, name: str, usage: ModelUsage) -> float:
         return dollars(name, usage, self._prices) or 0.0

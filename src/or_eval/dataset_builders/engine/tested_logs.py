@@ -21,6 +21,8 @@ from inspect_ai.model import CachePolicy, Model
 
 from or_eval.dataset_builders.engine.models import BoundModel, Make, made_of
 from or_eval.dataset_builders.engine.ports import Verdicts
+from or_eval.dataset_builders.engine.stopping import Stopping
+from or_eval.dataset_builders.errors import BuildError
 from or_eval.inspect_private import put_in_cache
 
 VERDICTS = "verdicts"
@@ -39,15 +41,28 @@ def tested_in(path: Path, head: EvalLog) -> list[str]:
     summaries = read_eval_log_sample_summaries(str(path))
     done = Counter(str(one.id) for one in summaries if one.completed and not one.error)
     whole = [id for id, count in done.items() if count == epochs]
-    if whole and (head.status != "success" or len(whole) < len({str(one.id) for one in summaries})):
+    # Of a sample that wasn't begun, there is no summary.
+    asked = head.eval.dataset.samples or len(done)
+    if whole and (head.status != "success" or len(whole) < asked):
         _leave(path, set(whole))
     return whole
 
 
-def judged_as_now(path: Path, verdicts: Verdicts, make: Make, display: Any) -> bool:
+def forget_verdicts(log: EvalLog) -> None:
+    """Have the responses in a log, if it is of a test, judged again."""
+    if VERDICTS in (log.eval.metadata or {}) and (path := Path(log.location)).is_file():
+        _leave(path, {str(one.id) for one in read_eval_log_sample_summaries(str(path))})
+
+
+def judged_as_now(
+    path: Path, verdicts: Verdicts, make: Make, stopping: Stopping, display: Any
+) -> bool:
     """Judge the responses in a log again where they were judged otherwise; tell whether it was so.
 
     What judges said in it is not asked again. It holds the log's samples.
+
+    Raises:
+        BuildError: A judge failed whoever asked it.
     """
     head = read_eval_log(str(path), header_only=True)
     if (head.eval.metadata or {}).get(VERDICTS) == verdicts.mark:
@@ -61,6 +76,8 @@ def judged_as_now(path: Path, verdicts: Verdicts, make: Make, display: Any) -> b
     scored = score(
         log, verdicts.scorers(), model_roles=roles, action="overwrite", display=display, copy=False
     )
+    if stopping.broken:
+        raise BuildError("; ".join(stopping.broken))
     _write(scored, path)
     return True
 
