@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,17 @@ def test_a_dead_endpoint_is_taken_out_and_nothing_is_lost(
         assert len(servers[0].requests) <= 2 * 4
 
 
+def test_an_endpoint_that_hangs_stops_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoints = [Endpoint(600, 2), Endpoint(0.02, 2)]
+    with pool(tmp_path, endpoints, 40, monkeypatch) as (build, servers):
+        build.asking = replace(build.asking, config={"max_retries": 0, "timeout": 1})
+        assert build.run()[1].rows_out == 40
+        assert asked([servers[1]]).total() == 40
+        assert len(servers[0].requests) <= 2 * 2
+
+
 def test_an_endpoint_that_dies_on_the_way_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +150,9 @@ def test_where_all_are_dead_the_build_stops_where_it_goes_on(
     for one in endpoints:
         one.dead.set()
     with pool(tmp_path, endpoints, 4, monkeypatch) as (build, _):
-        with pytest.raises(Exception, match="stage shout: .*no endpoint of the pool is left.* gone"):
+        with pytest.raises(
+            Exception, match=r"stage shout: .*no endpoint of the pool is left.* gone"
+        ):
             build.run()
         for one in endpoints:
             one.dead.clear()

@@ -96,11 +96,12 @@ def check_answering(build: Build) -> None:
         asker.stage = "check"
         with asker.models() as (make, _):
             for model, role in new:
-                anyio.run(_check, make(model, role), model, role)
+                seconds = build.asking.config.get("timeout", _SECONDS)
+                anyio.run(_check, make(model, role), model, role, seconds)
 
 
-async def _check(model: Model, bound: BoundModel, role: str) -> None:
-    config = GenerateConfig(max_tokens=_REPLY_TOKENS, max_retries=1, timeout=_SECONDS, cache=False)
+async def _check(model: Model, bound: BoundModel, role: str, seconds: int) -> None:
+    config = GenerateConfig(max_tokens=_REPLY_TOKENS, max_retries=1, timeout=seconds, cache=False)
     try:
         await model.generate(_QUESTION, config=config)
     except sqlite3.OperationalError:
