@@ -68,7 +68,7 @@ class Provider:
 
 def good(request: Request) -> str:
     if "Key of this case" in str(request.messages):
-        return verdict_line(request, "direct_answer")
+        return verdict_line(request, "direct_refusal")  # which no rule would say
     return f"{request.question.upper()} {ANSWER * 10}"
 
 

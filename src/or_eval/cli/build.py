@@ -78,7 +78,11 @@ _INTERRUPTED = 130
 )
 @click.option("--max-connections", type=click.IntRange(min=1), help="Calls at once to a model.")
 @click.option("--max-retries", type=click.IntRange(min=0), help="Retries of a call.")
-@click.option("--timeout", type=click.IntRange(min=1), help="Seconds until a call is given up.")
+@click.option(
+    "--timeout",
+    type=click.IntRange(min=1),
+    help="Seconds until a call without an answer has failed (300).",
+)
 @click.option(
     "--engine",
     type=click.Choice(["here", "ray"]),

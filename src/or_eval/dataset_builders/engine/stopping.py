@@ -131,10 +131,10 @@ class Stopping:
         @wraps(send)
         async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
             # Those under way tell whether a failure was that call's alone.
-            while not (why := self.why([bound])) and calls.failures and calls.under_way:
+            while calls.failures and calls.under_way and not self.why([bound]):
                 await anyio.sleep(_LOOK_AGAIN)
-            if why:
-                raise Stopped(why)
+            if self.why([bound]):
+                raise Stopped("no more is asked")
             calls.under_way += 1
             try:
                 # A pool has a time for each of its endpoints.
