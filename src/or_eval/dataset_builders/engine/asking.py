@@ -251,10 +251,11 @@ class Asker:
         """
         if said := [one.unkept for one in held if one.unkept]:
             lost = sum(one.lost for one in held)
-            why = "the disk is full" if says_disk_full(said[0]) else said[0]
+            full = says_disk_full(said[0])
             raise BuildError(
-                f"{self._out}: {why}, so no more is asked; {lost} calls under way then are lost "
-                "and will be asked again; free some space"
+                f"{self._out}: {'the disk is full' if full else said[0]}, so no more is asked; "
+                f"{lost} calls under way then are lost and will be asked again; "
+                f"{'free some space' if full else 'make it writable'}"
             )
 
     @contextmanager
