@@ -16,7 +16,7 @@ from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.ports import Spent, estimated_tokens
 from or_eval.dataset_builders.engine.prices import Prices, dollars
 from or_eval.dataset_builders.engine.stopping import Stopping
-from or_eval.inspect_private import CacheEntry, cache_store
+from or_eval.inspect_private import put_in_cache
 
 SPENT = "spent.sqlite"
 _SPENT_BY = "spent-{}.sqlite"
@@ -122,8 +122,8 @@ class Spending:
                     with self.stopping.keeping():
                         self._add(stage, name, role, output.usage or ModelUsage())
                         if isinstance(policy := config.cache, CachePolicy):
-                            asked = (input, str(model), policy, tool_choice, tools)
-                            self._keep(output, CacheEntry(model.api.base_url, config, *asked))
+                            asked = (config, input, str(model), policy, tool_choice, tools)
+                            self._keep(output, model.api.base_url, *asked)
             finally:
                 self._reserved -= reserved
                 self._under_way -= 1
@@ -179,9 +179,9 @@ class Spending:
         if cost > self._dollars(name, largest):
             self._largest[name, role] = usage
 
-    def _keep(self, output: ModelOutput, entry: CacheEntry) -> None:
+    def _keep(self, output: ModelOutput, *asked: Any) -> None:
         """Put a reply where Inspect will, which doesn't tell when it can't."""
-        if output.stop_reason != "content_filter" and not cache_store(entry, output):
+        if output.stop_reason != "content_filter" and not put_in_cache(output, *asked):
             room = self._out / _ROOM
             try:
                 room.write_text(output.model_dump_json(), "utf-8")
