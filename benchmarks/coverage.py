@@ -1,11 +1,12 @@
 """Do the intervals cover, and is "more than chance" said of equal models? ``docs/analysis.md``.
 
-    python benchmarks/coverage.py [--runs 1000] [rates attainable differences power]
+    python benchmarks/coverage.py [--runs 1000] [rates attainable differences power design]
 
 Everything is simulated: each model refuses each family of prompts with a chance of its own, drawn
 so that two prompts of a family agree by the intra-family correlation (ICC), and each prompt of a
 family with a chance around that. Families differ for each model, the worst case for a comparison.
-``attainable`` computes what intervals of independent prompts cover.
+``attainable`` computes what intervals of independent prompts cover, ``design`` finds the difference
+that so many prompts show four times in five, and counts in runs of its own how often they do.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ COVERED = (0.93, 0.97)
 CALLED = (0.0, 0.06)
 """Between what coverage, and the error of "more than chance", are to lie."""
 
+DESIGNS = ((50, 1), (100, 1), (250, 1), (1000, 1), (10, 20), (30, 10), (100, 10))
+POWER = 0.8
+
 _PROMPT_ICC = 0.5
+_DESIGN_ICC = 0.3
+_HALVINGS = 9
 
 
 class World(NamedTuple):
@@ -301,6 +307,39 @@ def _print_power(runs: int) -> None:
         print(f"| {families} × {members} | {models} | {' | '.join(cells)} |", flush=True)
 
 
+def smallest_found(world: World, rate: float, models: int, runs: int) -> tuple[float, float]:
+    """Find the difference that the test shows four times in five, if one model refuses more.
+
+    Returns:
+        The difference, and how often the test shows it in runs that it wasn't chosen by.
+    """
+
+    def power(difference: float, seed: int) -> float:
+        rates = (rate + difference, *(rate,) * (models - 1))
+        return comparison_errors(world, rates, runs, seed).power
+
+    low, high = 0.0, 1 - rate
+    for step in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle, 10 + step) > POWER else (middle, high)
+    difference = round((low + high) / 2, 3)
+    return difference, power(difference, 1)
+
+
+def _print_design(runs: int) -> None:
+    print("\nThe difference in points that is found 80 times of 100 (in runs of their own)\n")
+    columns = [f"{models} models, {rate}" for models, rate in product((2, 5), RATES)]
+    print("| families | ICC | " + " | ".join(columns) + " |")
+    print("| --- | ---: |" + " ---: |" * len(columns))
+    for families, members in DESIGNS:
+        world = World(families, members, _DESIGN_ICC if members > 1 else 0.0, 1)
+        cells = []
+        for models, rate in product((2, 5), RATES):
+            difference, found = smallest_found(world, rate, models, runs)
+            cells.append(f"{100 * difference:.1f} ({100 * found:.0f})")
+        print(f"| {families} × {members} | {world.icc} | {' | '.join(cells)} |", flush=True)
+
+
 def _marked(share: float, runs: int, aim: tuple[float, float]) -> str:
     """Write a share in percent; with a star where so many runs don't miss the aim by chance."""
     _, lower, upper = wilson(share, runs)
@@ -316,6 +355,7 @@ _PARTS = {
     "attainable": _print_attainable,
     "differences": _print_differences,
     "power": _print_power,
+    "design": _print_design,
 }
 
 

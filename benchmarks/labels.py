@@ -64,6 +64,7 @@ _PARTS = ("coverage", "settings", "planned", "prompts", "needed")
 _KINDS = tuple(product((False, True), repeat=2))
 """Of verdicts: whether refused and whether certain."""
 _DRAWS = 500
+_PROMPT_ICC = 0.5
 PERFECT = Model(0.0, 0.0, 0.0, 1.0, 1.0)
 
 
@@ -227,49 +228,58 @@ def planned(runs: int, seed: int = 1) -> pd.DataFrame:
 def prompts(runs: int, seed: int = 1) -> pd.DataFrame:
     """Count how often the rate over truly harmless prompts lies in its interval.
 
-    A seventh of the safe prompts is not harmless; a model refuses more of these. In each run people
-    are asked about 200 prompts. Verdicts are right, or read by the rules of model a and corrected
-    by labels of a tenth of the responses.
+    A seventh of the safe prompts is not harmless; a model refuses more of these. Each prompt is
+    asked once or several times, and refused with one chance, or with one of its own. In each run
+    people are asked about 200 prompts. Verdicts are right, or read by the rules of model a and
+    corrected by labels of a tenth of the responses.
     """
     random = np.random.default_rng(seed)
     rows = []
-    for rate, rate_of_wrong, with_rules in (
-        (0.3, 0.8, False),
-        (0.05, 0.6, False),
-        (0.02, 0.3, False),
-        (0.3, 0.8, True),
-    ):
+    cases = ((0.3, 0.8, False), (0.05, 0.6, False), (0.02, 0.3, False), (0.3, 0.8, True))
+    settings_of = product(cases, (1, 2, 5), (False, True))
+    for (rate, rate_of_wrong, with_rules), epochs, varied in settings_of:
+        if epochs == 1 and varied:  # the same as if they weren't
+            continue
         held = np.zeros(3)
         for run in range(runs):
             harmless = random.random(PROMPTS) > 1 / 7
-            truth = random.random(PROMPTS) < np.where(harmless, rate, rate_of_wrong)
-            responses, people = _read(truth, MODELS["a"] if with_rules else PERFECT, "m", random)
+            chance = np.where(harmless, rate, rate_of_wrong)
+            if varied:
+                weight = (1 - _PROMPT_ICC) / _PROMPT_ICC
+                chance = random.beta(chance * weight, (1 - chance) * weight)
+            model = MODELS["a"] if with_rules else PERFECT
+            read = [
+                _read(random.random(PROMPTS) < chance, model, "m", random) for _ in range(epochs)
+            ]
+            responses = pd.concat(
+                [frame.assign(epoch=at) for at, (frame, _) in enumerate(read, start=1)],
+                ignore_index=True,
+            )
+            people = pd.concat([truth for _, truth in read], ignore_index=True)
             found = None
             if with_rules:
-                drawn = stratified_sample(responses, PROMPTS // 10, at_least=LEAST, seed=run)
+                size = len(responses) // 10
+                drawn = stratified_sample(responses, size, at_least=LEAST, seed=run)
                 found = corrections(responses, people.where(people.index.isin(drawn.index)))
             asked = random.choice(PROMPTS, 200, replace=False)
             words = np.where(harmless[asked], "harmless", "harmful")
             said = pd.DataFrame(
                 {"harm": words, "consensus": None, "chance": 0.2}, responses["id"].iloc[asked]
             )
-            records = responses.set_index("id")
+            records = responses.drop_duplicates("id").set_index("id")
             row = prompt_audit(responses, records, said, found).corrected.iloc[0]
             held += [
                 row["lower"] <= rate <= row["upper"],
                 row["as_labelled_lower"] <= rate <= row["as_labelled_upper"],
                 row["upper"] - row["lower"],
             ]
-        rows.append(
-            (rate, rate_of_wrong, "rules, corrected" if with_rules else "right", *(held / runs))
-        )
+        verdicts = "rules, corrected" if with_rules else "right"
+        chances = "own" if varied else "one"
+        rows.append((rate, rate_of_wrong, verdicts, epochs, chances, *(held / runs)))
+        print(rows[-1], flush=True)
     columns = [
-        "harmless refused",
-        "others refused",
-        "verdicts",
-        "corrected",
-        "as labelled",
-        "width",
+        *("harmless refused", "others refused", "verdicts", "epochs", "chances"),
+        *("corrected", "as labelled", "width"),
     ]
     return pd.DataFrame(rows, columns=columns)
 

@@ -73,7 +73,11 @@ def test_every_kind_is_drawn_from_a_command_and_in_chinese(logs: Path, tmp_path:
         *("--map", "yes=refused", "--map", "no=answered", "--language", "zh"),
     )
     assert found.exit_code == 0, found.output
-    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == list(KINDS)
+    # what compares groups of prompts isn't drawn where labels correct rates
+    drawn_kinds = [name for name in KINDS if name != "lineage"]
+    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == drawn_kinds
+    assert "that no labels or audit correct" in found.stderr
+    assert run(logs, "--out", tmp_path / "out", "--kind", "lineage").exit_code == 0
     written = {path.stem for path in (tmp_path / "out").glob("*.svg")}
     assert len(written) == len(KINDS)
     # of all words only the names of these groups have no Chinese

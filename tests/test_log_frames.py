@@ -9,7 +9,10 @@ from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
+from or_eval.analysis.comparisons import compare_models
 from or_eval.analysis.logs import LogError, read_heads
+from or_eval.analysis.ranking import ranking
+from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import by_benchmark, read_logs
 from or_eval.analysis.samples import read_details
 from or_eval.schema import prompt_id
@@ -258,12 +261,26 @@ def test_of_a_log_and_its_scored_copy_latest_takes_the_scored_one(tmp_path: Path
     assert read_logs(tmp_path, on_conflict="latest").responses["refused"].tolist() == [True]
 
 
-def test_a_prompt_with_two_labels_is_noted(tmp_path: Path) -> None:
-    made_log(tmp_path / "a.eval", "a", [made_sample("x", 1.0, label="toxic")])
-    made_log(tmp_path / "b.eval", "b", [made_sample("x", 1.0, label="safe")], second=1)
+def test_a_prompt_that_logs_label_safe_and_toxic_is_in_no_rate(tmp_path: Path) -> None:
+    """A revision of a prompt set: rates, comparisons and counts are over the same prompts."""
+    for second, (model, label) in enumerate({"a": "toxic", "b": "safe"}.items()):
+        samples = [made_sample("x", 1.0, label=label)]
+        samples += [made_sample(f"p{n}", float(n < 3)) for n in range(10)]
+        made_log(tmp_path / f"{model}.eval", model, samples, second=second)
     logs = read_logs(tmp_path)
-    assert logs.prompts["label"].tolist() == ["safe"]
-    assert "1 prompts have another label" in logs.notes[0]
+    assert logs.prompts["label"].value_counts().to_dict() == {"safe": 10, "unlabelled": 1}
+    assert rates(logs.responses)["n"].tolist() == [10, 10]
+    assert compare_models(logs.responses)["n"].tolist() == [10]
+    assert ranking(logs.responses)["value"].tolist() == [0.3, 0.3]
+    assert "safe in one log and toxic in another (as x)" in logs.notes[0]
+
+
+def test_benchmarks_keep_their_own_labels_of_a_prompt(tmp_path: Path) -> None:
+    for second, (task, label) in enumerate({"or_eval/one": "toxic", "or_eval/two": "safe"}.items()):
+        samples = [made_sample("x", 1.0, label=label), made_sample("y", 0.0)]
+        made_log(tmp_path / f"{label}.eval", "a", samples, task=task, second=second)
+    parts = by_benchmark(read_logs(tmp_path))
+    assert [part.prompts.at["x", "label"] for part in parts.values()] == ["toxic", "safe"]
 
 
 def test_a_log_whose_task_was_finished_in_another_is_left_out_and_said(tmp_path: Path) -> None:

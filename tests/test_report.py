@@ -53,7 +53,6 @@ def test_every_figure_and_table_is_filled_and_written(report: Path) -> None:
             "runs",
             "models",
             "corrections",
-            "worst-categories",
             "differences",
             "fourfold",
             "classes",
@@ -63,8 +62,6 @@ def test_every_figure_and_table_is_filled_and_written(report: Path) -> None:
         *(
             "rates-by-method",
             "rates-by-source",
-            "language-differences",
-            "method-differences",
             "models-by-category",
             "models-by-language",
         ),

@@ -63,7 +63,7 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
 def test_rates_stand_beside_the_shares_that_could_change_them(tmp_path: Path) -> None:
     """A run that was never certain, and one of whose responses a third has no verdict."""
     unsure = [made_sample(f"p{n}", 0.0, score={"certain": False}) for n in range(6)]
-    missing = [made_sample(f"p{n}", 1.0 if n < 4 else UNSCORED, label="toxic") for n in range(6)]
+    missing = [made_sample(f"p{n}", 1.0 if n < 4 else UNSCORED) for n in range(6)]
     made_log(tmp_path / "a" / "m.eval", "m", unsure)
     made_log(tmp_path / "b" / "m.eval", "m", missing)
     found = compared(tmp_path)
@@ -139,10 +139,10 @@ def test_what_can_not_be_compared_is_noted(tmp_path: Path) -> None:
     assert found.notes == [
         "1 prompt with another text in run B than in run A, left out",
         "1 prompt labelled neither safe nor toxic, left out",
-        "1 prompt with another label in run B: that of A is used",
+        "1 prompt safe in one run and toxic in the other, left out",
         "models in one run only, left out: only-a, only-b",
     ]
-    assert found.prompts == 2
+    assert found.prompts == 1
     assert [head.model for logs in found.runs for head in logs.heads] == ["m", "m"]
     assert list(found.rates["label"]) == ["safe"]
 

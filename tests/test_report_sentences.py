@@ -31,11 +31,11 @@ def test_sentences_on_several_models(tmp_path: Path) -> None:
     assert said(tmp_path).splitlines() == [
         "3 models were asked 20 harmless and 10 toxic prompts.",
         "Of the harmless prompts, a and b refused most, 75.0 % (53.1–88.8); "
-        "c fewest, 0.0 % (0.0–16.1).",
+        "c fewest, 0.0 % (0.0–16.1), which is more than chance.",
         "Of the toxic prompts, a and b refused most, 100.0 % (72.2–100.0); "
-        "c fewest, 40.0 % (16.8–68.7).",
+        "c fewest, 40.0 % (16.8–68.7), which is more than chance.",
         "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains "
-        "(not a and b); differences under 26 percentage points would often go unseen.",
+        "(not a and b); differences of up to 16 percentage points aren't ruled out.",
     ]
 
 
@@ -103,7 +103,7 @@ def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> N
         samples.append(made_sample(f"t{number}", 1.0, label="toxic", score=score))
     made_log(tmp_path / "a.eval", "m", samples)
     assert "corrected by the judge's audit of 20 responses to harmless prompts" in said(tmp_path)
-    assert "at most 25.0 percentage points (m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
+    assert "over-refusal of m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
 
 
 def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_categories_that_are_alike_are_not_called_worst(tmp_path: Path) -> None:
     made_log(tmp_path / "a.eval", "m", samples)
     assert re.search(
         r"No category of harmless prompts is refused more than the others beyond chance; "
-        r"differences under \d\d percentage points would often go unseen\.",
+        r"differences of up to \d\d percentage points aren't ruled out\.",
         said(tmp_path),
     )
 

@@ -43,9 +43,9 @@ def test_intervals_stand_beside_their_figures() -> None:
         *("a", "50.0 % (40.0–60.0)", "0.25", "< 0.001", "1,200", "toxic rejection")
     ]
     assert [cell.order for cell in shown.rows[0]] == [None, 0.5, 0.25, 1e-9, 1200.0, None]
-    change = {"difference": -0.031, "lower": -0.1, "upper": 0.04, "detectable": 0.12}
+    change = {"difference": -0.031, "lower": -0.1, "upper": 0.04}
     shown = shown_table(pd.DataFrame([change | {"unlabelled_uncertain": 0.75, "uncertain": 3}]))
-    assert [cell.text for cell in shown.rows[0]] == ["-3.1 (-10.0 to +4.0)", "12.0", "75.0 %", "3"]
+    assert [cell.text for cell in shown.rows[0]] == ["-3.1 (-10.0 to +4.0)", "75.0 %", "3"]
 
 
 def test_texts_for_scripts_and_people() -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
 from or_eval.analysis.families import families_by_id
-from or_eval.analysis.paired_tests import COLUMNS, Contrast, between, compare_all, paired
+from or_eval.analysis.paired_tests import COLUMNS, MORE, Contrast, between, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.intervals import normal_quantile
 from or_eval.schema import Label
+
+_TENTHS = 10
+_SEED = 20250101
 
 
 def compare_columns(
@@ -40,8 +43,8 @@ def compare_columns(
     Returns:
         A row per pair of columns: ``a``, ``b``, ``n`` (prompts that both have), ``families``,
         ``rate_a``, ``rate_b``, ``difference`` (``rate_a - rate_b``) with ``lower`` and ``upper``,
-        ``a_more`` and ``b_more`` (prompts that one refused more often than the other), ``p``,
-        ``verdict`` and ``detectable``.
+        ``a_more`` and ``b_more`` (prompts that one refused more often than the other), ``p`` and
+        ``verdict``.
 
     Raises:
         ValueError: A prompt has no family.
@@ -76,7 +79,7 @@ def compare_columns(
     tested = compare_all(contrasts, of)
     table = pd.concat([pd.DataFrame(rows, columns=names), tested], axis=1)
     order = ["a", "b", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
-    return table[[*order, "a_more", "b_more", "p", "verdict", "detectable"]]
+    return table[[*order, "a_more", "b_more", "p", "verdict"]]
 
 
 def shifted(contrast: Contrast, one: Corrected, other: Corrected, part: float = 1.0) -> Contrast:
@@ -134,6 +137,59 @@ def compare_models(responses: pd.DataFrame, found: Corrections | None = None) ->
         table.insert(0, "label", label.value)
         parts.append(table)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+class Standing(NamedTuple):
+    """How many differences are more than chance whichever way open verdicts fall.
+
+    Attributes:
+        differences: How many are more than chance by the verdicts as they are.
+        stand: How many still are if all uncertain and missing verdicts go against each.
+        share: The largest share of these, in tenths, that may go against each and leave all so.
+    """
+
+    differences: int
+    stand: int
+    share: float
+
+
+def standing(responses: pd.DataFrame, differences: pd.DataFrame) -> Standing:
+    """Test differences again with verdicts that go against them.
+
+    The uncertain and missing verdicts of the model that refuses more are taken for answers, those
+    of the other for refusals: all of them, or a random part.
+
+    Args:
+        responses: The responses that were compared, to prompts of one label.
+        differences: Of :func:`compare_models`, for these.
+    """
+    families, as_told = families_by_id(responses), prompt_means(responses)
+    place = np.random.default_rng(_SEED).random(len(responses))
+    unsure = (responses["refused"].isna() | ~responses["certain"].fillna(True)).to_numpy(bool)
+    sure = differences["verdict"] == MORE
+    ways = np.where(sure, np.where(differences["difference"] > 0, "down", "up"), "told")
+    other = {"down": "up", "up": "down", "told": "told"}
+    pairs = [
+        ((way, a), (other[way], b))
+        for way, a, b in zip(ways.tolist(), differences["a"], differences["b"], strict=True)
+    ]
+
+    def left(share: float) -> int:
+        taken = unsure & (place < share)
+        means = {"told": as_told} | {
+            way: prompt_means(responses.assign(refused=responses["refused"].mask(taken, side)))
+            for way, side in (("down", False), ("up", True))
+        }
+        table = compare_columns(pd.concat(means, axis=1), families, pairs)
+        same = np.sign(table["difference"]) == np.sign(differences["difference"].to_numpy())
+        return int((sure.to_numpy() & same & (table["verdict"] == MORE)).sum())
+
+    stand, count = left(1.0), int(sure.sum())
+    low, high = (_TENTHS, _TENTHS) if stand == count else (0, _TENTHS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if left(middle / _TENTHS) == count else (low, middle)
+    return Standing(count, stand, low / _TENTHS)
 
 
 def compare_groups(responses: pd.DataFrame, column: str) -> pd.DataFrame:

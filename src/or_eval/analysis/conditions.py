@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.logs import FRAMING, LogHead, share_samples
+from or_eval.hostile_text import visible
 from or_eval.schema import PLAIN
 
 SYSTEM_PROMPT = "system_prompt"
@@ -149,6 +151,22 @@ def conditions(heads: Iterable[LogHead]) -> pd.DataFrame:
     }
     frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object).rename_axis("model")
     return frame.fillna(NOT_SET)
+
+
+def base_models(heads: Iterable[LogHead]) -> dict[str, str]:
+    """Give the plain name of each model in frames with shown names, whatever its condition."""
+    return {visible(one.model): one.bare_model for head in heads for one in head.conditions}
+
+
+def several_conditions(heads: Sequence[LogHead]) -> list[str]:
+    """Say which models have several rows and votes, as they were run under several conditions."""
+    rows = {name: base for head in heads for name, base in base_models([head]).items()}
+    return [
+        f"{base} was run under {count} conditions: each has rates and a vote of its own, and they "
+        "are one model"
+        for base, count in Counter(rows.values()).items()
+        if count > 1
+    ]
 
 
 def differing_settings(one: Iterable[LogHead], other: Iterable[LogHead]) -> pd.DataFrame:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.samples import read_details
+from or_eval.analysis.wording import joined
 
 NOT_JUDGED = "no response was judged"
 _NOT_TOLD = "not told"
+_USUAL_FUSION = "cascade"
 
 
 class Configuration(NamedTuple):
@@ -54,6 +57,30 @@ def score_params(head: LogHead, scorer: str) -> dict[str, object]:
     results = head.header.results
     score = next((s for s in (results.scores if results else []) if s.name == scorer), None)
     return score.params if score is not None else {}
+
+
+def mixed_scoring(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str) -> list[str]:
+    """Warn of verdicts that were made in several ways: other modes, or judged in part of the logs.
+
+    Args:
+        heads: The logs.
+        responses: Responses frame of these logs.
+        scorer: Name of the score.
+    """
+    modes = {str(score_params(head, scorer).get("fusion") or _USUAL_FUSION) for head in heads}
+    judged = (responses["decided_by"] == "judge").groupby(responses["log"]).any()
+    guessed = (responses["decided_by"] == "rules") & ~responses["certain"].fillna(True)
+    guessed = guessed.groupby(responses["log"]).any()
+    if len(modes) > 1:
+        how = f"fusion {joined(sorted(modes))}"
+    elif judged.any() and (guessed & ~judged).any():
+        how = "a judge decided in some logs, and rules guessed alone in others"
+    else:
+        return []
+    return [
+        f"Verdicts were made in different ways ({how}): what differs between these logs may be the "
+        "scoring. Score them alike before you compare them."
+    ]
 
 
 def judge_of(responses: pd.DataFrame, scorer: str) -> str:

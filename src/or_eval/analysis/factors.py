@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from or_eval.analysis.comparisons import shifted
 from or_eval.analysis.conditions import conditions
+from or_eval.analysis.corrections import Corrections, corrected_mean
 from or_eval.analysis.families import families_by_id
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.paired_tests import COLUMNS, Contrast, compare_all, paired
@@ -21,7 +22,7 @@ from or_eval.schema import PLAIN
 ALL_MODELS = "all models"
 
 
-def marginal_effects(logs: Logs) -> pd.DataFrame:
+def marginal_effects(logs: Logs, found: Corrections | None = None) -> pd.DataFrame:
     """Compare the levels of each factor that a model's runs differ in.
 
     A framing is compared with the prompt as it is, of other factors every two levels. Runs are
@@ -32,6 +33,7 @@ def marginal_effects(logs: Logs) -> pd.DataFrame:
     Args:
         logs: What :func:`or_eval.analysis.responses.read_logs` gives; the factors are what the
             logs of a model differ in (:func:`or_eval.analysis.conditions.conditions`).
+        found: Corrections of the verdicts, where there are any.
 
     Returns:
         A row per label, model (and ``all models``, where there are several), factor and pair of
@@ -47,12 +49,23 @@ def marginal_effects(logs: Logs) -> pd.DataFrame:
         means = prompt_means(of_label)
         rows: list[dict[str, Any]] = []
         contrasts: list[Contrast] = []
-        for row, one, other in _pairs(known.reindex(means.columns), means):
+        for row, cells in _pairs(known.reindex(means.columns)):
+            runs = [[cell[side] for cell in cells] for side in (0, 1)]
+            one, other = (means[names].to_numpy().mean(axis=1) for names in runs)
             both = ~np.isnan(one) & ~np.isnan(other)
-            if both.any():
-                rates = {"rate_a": one[both].mean(), "rate_b": other[both].mean()}
-                rows.append({"label": label.value, **row, **rates})
-                contrasts.append(paired(one, other))
+            if not both.any():
+                continue
+            rates, contrast = [one[both].mean(), other[both].mean()], paired(one, other)
+            if found is not None:
+                asked = of_label[of_label["id"].isin(means.index[both])]
+                of_a, of_b = (
+                    corrected_mean(asked[asked["model"].isin(names)], found) for names in runs
+                )
+                contrast = shifted(contrast, of_a, of_b)
+                rates = [rates[0] + of_a.shift, rates[1] + of_b.shift]
+            told = dict(zip(("rate_a", "rate_b"), rates, strict=True))
+            rows.append({"label": label.value, **row, **told})
+            contrasts.append(contrast)
         if rows:
             families = families_by_id(of_label).reindex(means.index)
             tested = compare_all(contrasts, families)
@@ -61,11 +74,8 @@ def marginal_effects(logs: Logs) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
 
 
-_Side = NDArray[np.float64]
-
-
-def _pairs(known: pd.DataFrame, means: pd.DataFrame) -> list[tuple[dict[str, Any], _Side, _Side]]:
-    """Give each comparison and the values of its two sides, by prompt."""
+def _pairs(known: pd.DataFrame) -> list[tuple[dict[str, Any], Sequence[tuple[str, str]]]]:
+    """Give each comparison and the pairs of runs that it is made of."""
     factors = [name for name in known.columns if name != "base"]
     bases = list(dict.fromkeys(known["base"]))
     groups = [(base, known[known["base"] == base]) for base in bases]
@@ -80,11 +90,7 @@ def _pairs(known: pd.DataFrame, means: pd.DataFrame) -> list[tuple[dict[str, Any
                     model != ALL_MODELS or len({runs.at[c[0], "base"] for c in cells}) > 1
                 ):
                     row = {"model": model, "factor": factor, "a": a, "b": b, "settings": len(cells)}
-                    one, other = (
-                        means[[cell[side] for cell in cells]].to_numpy().mean(axis=1)
-                        for side in (0, 1)
-                    )
-                    found.append((row, one, other))
+                    found.append((row, cells))
     return found
 
 

@@ -23,14 +23,13 @@ FEWEST_FAMILIES = 6
 """With fewer, no flip is rare enough: five signs give sixteen results up to sign."""
 
 MORE, CHANCE, UNKNOWN = "more than chance", "may be chance", "can't be told"
-COLUMNS = ("difference", "lower", "upper", "p", "verdict", "detectable", "families")
+COLUMNS = ("difference", "lower", "upper", "p", "verdict", "families")
 
 _POOLED_FAMILIES = 10
 _EXACT_FAMILIES = 12
 _FLIPS = 2000
 _CELLS_AT_ONCE = 4_000_000
 _SEED = 20250101
-_POWER = 0.8
 _HALVINGS = 20
 _JUST = 1e-9
 """The bound nearest to zero of an interval that leaves out zero alone."""
@@ -164,8 +163,7 @@ def compare_all(
     Returns:
         A row per contrast: ``difference`` with ``lower`` and ``upper``, ``p`` (corrected for the
         number of contrasts), ``verdict`` (``more than chance``, ``may be chance``, or ``can't be
-        told`` with fewer than six families), ``detectable`` (the smallest difference that so many
-        prompts would show four times in five) and ``families``.
+        told`` with fewer than six families) and ``families``.
     """
     codes, count = family_codes(families)
     known = np.array([len(np.unique(codes[one.weights > 0])) for one in contrasts], dtype=np.int64)
@@ -293,7 +291,6 @@ class _Scales(NamedTuple):
             "upper": np.where(second, np.minimum(upper, -_JUST), np.maximum(upper, 0)),
             "p": np.where(size > 0, p, 1.0),
             "verdict": np.where(sure, MORE, CHANCE),
-            "detectable": (critical + NormalDist().inv_cdf(_POWER)) * self.error(self.difference),
         }
 
     def _flipped(self, size: Floats, cautious: bool) -> tuple[Floats, float]:

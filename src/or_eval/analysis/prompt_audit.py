@@ -27,6 +27,7 @@ _BY = "by "
 _DRAWS = 4000
 _SEED = 20250101
 _EDGE = 1e-9
+_ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 Floats = NDArray[np.float64]
 
@@ -183,10 +184,9 @@ def _labels(prompts: pd.DataFrame, audit: pd.DataFrame) -> pd.DataFrame:
     for label, right in _RIGHT.items():
         ids = prompts.index[prompts["label"] == label]
         known = audit[audit.index.isin(ids) & audit["harm"].notna()]
-        share = _share(known, right)
-        drawn = np.quantile(_drawn(*share), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        value = share[0] / sum(share) if len(known) else np.nan
-        bounds = (min(drawn[0], value), max(drawn[1], value)) if len(known) else (np.nan, np.nan)
+        value, drawn = _share(known, right, np.ones(len(known)), np.random.default_rng(_SEED))
+        low, high = np.quantile(drawn, _ENDS)
+        bounds = (np.nan, np.nan) if known.empty else (min(low, value), max(high, value))
         rows.append((label.value, len(ids), len(known), value, *bounds))
     columns = ["label", "prompts", "audited", "right", "lower", "upper"]
     table = pd.DataFrame(rows, columns=columns)
@@ -199,32 +199,37 @@ def _corrected(
     label: Label,
     found: Corrections | None,
 ) -> dict[str, Any]:
-    """Correct one model's rate on the prompts of one label."""
+    """Correct one model's rate on the prompts of one label.
+
+    A prompt that was refused in two of five responses is refused to two fifths, and answered to
+    three: what people say of it counts so much for either side.
+    """
     group = group[group["refused"].notna()]
     verdict = group["refused"].astype("float64")
-    refuses = verdict.groupby(group["id"]).mean() >= 0.5
-    known = audit[audit.index.isin(refuses.index) & audit["harm"].notna()]
+    refused = verdict.groupby(group["id"]).mean()
+    known = audit[audit.index.isin(refused.index) & audit["harm"].notna()]
     raw = mean_over_prompts(verdict.astype("Float64"), group, response_families(group))
     random = np.random.default_rng(_SEED)
     part = np.array([1 - raw.value, raw.value])
     drawn_part = _as_beta(raw, random)
     drawn_parts = np.column_stack([1 - drawn_part, drawn_part])
-    side = refuses[group["id"]].to_numpy().astype(int)
-    shares, drawn_shares = np.empty(2), np.empty((_DRAWS, 2))
-    really, drawn_really = np.empty(2), np.empty((_DRAWS, 2))
-    pooled = _share(known, _RIGHT[label])
-    for at in (0, 1):
-        counts = _share(known[refuses[known.index].to_numpy() == bool(at)], _RIGHT[label])
-        shares[at] = (counts if sum(counts) else pooled)[0] / max(sum(counts) or sum(pooled), _EDGE)
-        drawn_shares[:, at] = _drawn(*counts, random=random)
-        really[at], drawn_really[:, at] = _refused(group[side == at], found, float(at))
+    of_refused: Floats = refused[known.index].to_numpy(dtype=np.float64)
+    of_answered: Floats = 1 - of_refused
+    # Labels count once for both sides, so that these err together where a prompt is on both.
+    luck = random.exponential(size=(_DRAWS, len(known)))
+    pooled = _share(known, _RIGHT[label], np.ones(len(known)), random)[0]
+    sides = [_share(known, _RIGHT[label], of, random, luck) for of in (of_answered, of_refused)]
+    shares = np.array([pooled if np.isnan(share) else share for share, _ in sides])
+    drawn_shares = np.column_stack([drawn for _, drawn in sides])
+    of_sides = [_refused(group[verdict == side], found, side) for side in (0.0, 1.0)]
+    really = np.array([side for side, _ in of_sides])
+    drawn_really = np.column_stack([drawn for _, drawn in of_sides])
     value, right = _of(part, shares, really), float(part @ shares)
     if known.empty:
         value = right = np.nan
     drawn = _of(drawn_parts, drawn_shares, drawn_really)
     of_right = (drawn_parts * drawn_shares).sum(axis=-1)
-    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    bounds = [np.quantile(draws, ends) for draws in (of_right, drawn)]
+    bounds = [np.quantile(draws, _ENDS) for draws in (of_right, drawn)]
     estimates = [
         Estimate(of, min(low, of), max(high, of))
         for of, (low, high) in zip((right, value), bounds, strict=True)
@@ -270,23 +275,35 @@ def _refused(
     return float(expected(group, found).mean()), drawn
 
 
-def _share(known: pd.DataFrame, right: str) -> tuple[float, float]:
-    """Count right and wrong labels, weighed by how likely each prompt was to be asked about.
+def _share(
+    known: pd.DataFrame,
+    right: str,
+    part: Floats,
+    random: np.random.Generator,
+    luck: Floats | None = None,
+) -> tuple[float, Floats]:
+    """Give the share of right labels, and shares as they may be: a Bayesian bootstrap with a prior.
 
-    The counts add up to the effective size of the sample (Kish, 1965).
+    Labels weigh by how likely each prompt was to be asked about. Where all weigh alike, draws are
+    from the beta distribution of so many right and wrong ones (Rubin, 1981).
+
+    Args:
+        known: Labels of prompts.
+        right: What right ones say.
+        part: How far each counts.
+        random: For draws.
+        luck: What each label weighs in each draw, on average one; drawn by default.
     """
-    if known.empty:
-        return 0.0, 0.0
-    weight = 1 / known["chance"].to_numpy(dtype=np.float64)
-    size = weight.sum() ** 2 / (weight**2).sum()
-    share = float(weight @ (known["harm"] == right).to_numpy() / weight.sum())
-    return share * size, (1 - share) * size
-
-
-def _drawn(right: float, wrong: float, random: np.random.Generator | None = None) -> Floats:
-    source = np.random.default_rng(_SEED) if random is None else random
-    drawn: Floats = source.beta(PRIOR + right, PRIOR + wrong, _DRAWS)
-    return drawn
+    weight = part / known["chance"].to_numpy(dtype=np.float64)
+    is_right, total = (known["harm"] == right).to_numpy(dtype=np.float64), weight.sum()
+    share = float(weight @ is_right / total) if total else np.nan
+    usual = float(weight @ weight / total) if total else 1.0
+    supposed = usual * random.gamma(PRIOR, size=(2, _DRAWS))
+    drawn = random.exponential(size=(_DRAWS, len(known))) if luck is None else luck
+    rights, wrongs = drawn @ (weight * is_right), drawn @ (weight * (1 - is_right))
+    rights, wrongs = rights + supposed[0], wrongs + supposed[1]
+    shares: Floats = rights / (rights + wrongs)
+    return share, shares
 
 
 def _as_beta(rate: Estimate, random: np.random.Generator) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -106,14 +107,19 @@ class Correlation(NamedTuple):
     p: float
 
 
-def safety_over_refusal_correlation(by_model: pd.DataFrame) -> Correlation:
+def safety_over_refusal_correlation(
+    by_model: pd.DataFrame, bases: Mapping[str, str] | None = None
+) -> Correlation:
     """Correlate toxic rejection with over-refusal over models (OR-Bench found a high one).
 
     Args:
         by_model: Rates by model (:func:`or_eval.analysis.rates.rates` by ``("model",)``).
+        bases: Plain names of models that were run under several conditions
+            (:func:`or_eval.analysis.conditions.base_models`): these count once, by their means.
     """
     both = by_model.pivot(index="model", columns="measure", values="rate")
     both = both.reindex(columns=["over_refusal", "toxic_rejection"]).dropna()
+    both = both.groupby(lambda model: (bases or {}).get(model, model)).mean()
     return spearman(both["over_refusal"], both["toxic_rejection"])
 
 

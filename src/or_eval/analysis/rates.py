@@ -29,6 +29,7 @@ _CORRECTION = (
     *("raw", "raw_lower", "raw_upper", "known_lower", "known_upper"),
     *("sampled", "uncorrected", "missed", "false_alarms"),
 )
+_DIGITS = 9
 MEASURES = {Label.SAFE: "over_refusal", Label.TOXIC: "toxic_rejection"}
 """What the refused share of the prompts of a label is called."""
 _OF_UNLABELLED = {Label.UNLABELLED: "refusal_rate"}
@@ -89,7 +90,8 @@ def rates(
         left out), ``errors``, ``families``, ``rate``, ``lower``, ``upper``, and ``lowest`` and
         ``highest``: what the
         rate would be if every uncertain verdict and every response without one fell to the
-        answers, or to the refusals (with corrections: of those of a kind that was not sampled).
+        answers, or to the refusals (with corrections: of those of a kind that was not sampled, and
+        others as far as the sample leaves them open).
         With corrections also ``raw``, ``raw_lower`` and
         ``raw_upper`` (the verdicts as they stand), ``known_lower`` and ``known_upper`` (where the
         rate of these very responses lies), ``sampled`` (responses whose truth is known),
@@ -114,6 +116,8 @@ def rates(
         correction: dict[str, float] = {}
         if found is not None:
             rate, correction = _corrected(rate, group, families, found)
+            lowest = max(lowest - (rate.value - correction["known_lower"]), 0.0)
+            highest = min(highest + (correction["known_upper"] - rate.value), 1.0)
         rows.append(
             {
                 **key,
@@ -262,34 +266,42 @@ def fourfold(
         found: Corrections of the verdicts, where there are any; cells then hold what they say,
             which needn't be whole numbers.
 
+    A prompt counts once for each model, as in :func:`rates`: what several responses to it did
+    are parts of it.
+
     Returns:
         A row per group: the columns of ``by``, ``safe answered``, ``safe refused``,
-        ``toxic answered``, ``toxic refused``, and ``accuracy``, ``precision``, ``recall``, ``f1``
-        and ``specificity``, each with ``_lower`` and ``_upper``
+        ``toxic answered``, ``toxic refused`` (prompts, or parts of them), and ``accuracy``,
+        ``precision``, ``recall``, ``f1`` and ``specificity``, each with ``_lower`` and ``_upper``
         (:func:`or_eval.analysis.jackknife.jackknife`); NaN where there is nothing to tell it from.
     """
-    labelled = responses[responses["label"].isin(list(MEASURES)) & responses["refused"].notna()]
-    families = response_families(labelled)
-    rows = []
+    labelled = responses[responses["label"].isin(list(MEASURES))]
+    families, rows = _families(responses, by), []
     for values, group in labelled.groupby(list(by), sort=True):
-        toxic = (group["label"] == Label.TOXIC).to_numpy()
+        refused = group["refused"].astype("float64") if found is None else expected(group, found)
+        refused = refused[refused.notna()]
+        if refused.empty:
+            continue
+        group = group.loc[refused.index]
+        asked = group.groupby(["model", "id"])["id"].transform("size").to_numpy(np.float64)
+        toxic, part = (group["label"] == Label.TOXIC).to_numpy(), 1 / asked
 
-        def cells(refused: pd.Series[float], toxic: NDArray[np.bool_] = toxic) -> Floats:
-            sides = np.column_stack([1 - refused, refused])
+        def cells(
+            refused: pd.Series[float], toxic: NDArray[np.bool_] = toxic, part: Floats = part
+        ) -> Floats:
+            sides = np.column_stack([1 - refused, refused]) * part[:, None]
             return np.column_stack([sides * ~toxic[:, None], sides * toxic[:, None]])
 
         def figures(refused: pd.Series[float], cells: Callable[..., Floats] = cells) -> Floats:
             with np.errstate(invalid="ignore"):
                 return np.array([of(cells(refused).sum(axis=0)) for of in _OF_FOUR.values()])
 
-        verdicts = group["refused"].astype("float64")
-        refused = verdicts if found is None else expected(group, found)
         errors = 0 * figures(refused) if found is None else sampling_error(group, found, figures)
         of, columns = families[group.index].to_numpy(dtype=object), cells(refused)
-        counts = dict(zip(Outcome, columns.sum(axis=0).tolist(), strict=True))
-        row = {
-            **dict(zip(by, values, strict=True)),
-            **{name.value: int(n) if found is None else n for name, n in counts.items()},
+        counts = columns.sum(axis=0).round(_DIGITS).tolist()
+        row = dict(zip(by, values, strict=True)) | {
+            name.value: int(n) if n == int(n) else n
+            for name, n in zip(Outcome, counts, strict=True)
         }
         for (name, statistic), error in zip(_OF_FOUR.items(), errors, strict=True):
             estimate = jackknife(columns, statistic, of, span=SHARE)
@@ -309,13 +321,25 @@ _OF_FOUR: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 }
 
 
+def _families(responses: pd.DataFrame, by: Sequence[str]) -> pd.Series[str]:
+    """Give each response's family, by the prompts that have a verdict, as in Inspect's results.
+
+    Where models have rates of their own, prompts are linked by those that the model has one on. A
+    prompt without a verdict is by itself.
+    """
+    scored = responses[responses["refused"].notna()]
+    parts = [of for _, of in scored.groupby("model")] if "model" in by else [scored]
+    found = pd.concat([response_families(of) for of in parts]) if parts else pd.Series(dtype="str")
+    return found.reindex(responses.index).fillna(responses["id"])
+
+
 def _groups(
     responses: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.Series[str]]]:
     """Split the responses by label too; give each group's key, rows and families."""
     measures = measures_in(responses)
     labelled = responses[responses["label"].isin(list(measures))]
-    families = response_families(labelled)
+    families = _families(responses, by)
     for values, group in labelled.groupby([*by, "label"], sort=True):
         key: dict[str, Hashable] = dict(zip((*by, "label"), values, strict=True))
         yield (

@@ -10,13 +10,15 @@ import pandas as pd
 from inspect_ai.scorer import Score
 
 from or_eval.analysis.benchmarks import name_benchmarks
-from or_eval.analysis.conditions import name_conditions
+from or_eval.analysis.conditions import name_conditions, several_conditions
+from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_summaries, samples_of
 from or_eval.analysis.selection import selection_notes
+from or_eval.analysis.wording import counted
 from or_eval.schema import PLAIN, Label, ResponseClass
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
@@ -109,9 +111,11 @@ def read_logs(
     responses = pd.concat(frames, ignore_index=True)
     notes = [*notes, *_check_scores(responses, scores, scorer)]
     responses, more = settle_texts(responses, texts, on_conflict)
+    responses, disputed = _without_disputed_labels(responses)
     prompts, differing = _prompts(responses, texts, meta)
     chosen = selection_notes((head.bare_model for head in heads), prompts)
-    return Logs(heads, prompts, responses, [*notes, *more, *differing, *chosen])
+    ways = [*several_conditions(heads), *mixed_scoring(heads, responses, scorer)]
+    return Logs(heads, prompts, responses, [*notes, *more, *disputed, *differing, *chosen, *ways])
 
 
 def by_benchmark(logs: Logs) -> dict[str, Logs]:
@@ -119,7 +123,9 @@ def by_benchmark(logs: Logs) -> dict[str, Logs]:
     parts = {}
     for name, rows in logs.responses.groupby("benchmark", sort=False):
         heads = [head for head in logs.heads if head.benchmark == name]
+        own = rows.drop_duplicates("id", keep="last").set_index("id")[list(RECORD)]
         prompts = logs.prompts[logs.prompts.index.isin(rows["id"])]
+        prompts = prompts.assign(**own.reindex(prompts.index))
         parts[str(name)] = Logs(heads, prompts, rows, logs.notes)
     return parts
 
@@ -264,6 +270,25 @@ def _check_scores(responses: pd.DataFrame, scores: dict[str, set[str]], scorer: 
     if others := sorted(set().union(*scores.values()) - {scorer, _FOR_THE_VIEWER}):
         return [f"score used: {scorer}; also in the logs: {', '.join(others)}"]
     return []
+
+
+def _without_disputed_labels(responses: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Take the label from prompts that logs of a benchmark say are safe, and toxic: a revision.
+
+    Rates, comparisons and counts are then over the same prompts, whichever log is the newer one.
+    """
+    known = responses[responses["label"] != Label.UNLABELLED]
+    counts = known.groupby(["benchmark", "id"])["label"].nunique()
+    disputed = counts.index[counts > 1]
+    if disputed.empty:
+        return responses, []
+    rows = pd.MultiIndex.from_frame(responses[["benchmark", "id"]]).isin(disputed)
+    first = responses.loc[rows, "sample_id"].iloc[0]
+    one = len(disputed) == 1
+    return responses.assign(label=responses["label"].mask(rows, Label.UNLABELLED.value)), [
+        f"{counted(len(disputed), 'prompt')} {'is' if one else 'are'} labelled safe in one log and "
+        f"toxic in another (as {first}): {'it is' if one else 'they are'} in neither rate"
+    ]
 
 
 def _prompts(

@@ -82,7 +82,8 @@ def _same_prompts(before: Logs, after: Logs) -> tuple[Logs, Logs, list[str]]:
     a, b = before.prompts.loc[shared], after.prompts.loc[shared]
     same = a["prompt"] == b["prompt"]
     labelled = a["label"].isin(list(MEASURES))
-    kept = shared[same & labelled]
+    disputed = labelled & b["label"].isin(list(MEASURES)) & (a["label"] != b["label"])
+    kept = shared[same & labelled & ~disputed]
     notes = [
         *(f"run A: {note}" for note in before.notes),
         *(f"run B: {note}" for note in after.notes),
@@ -95,7 +96,11 @@ def _same_prompts(before: Logs, after: Logs) -> tuple[Logs, Logs, list[str]]:
     for number, what in (
         (int((~same).sum()), "with another text in run B than in run A, left out"),
         (int((same & ~labelled).sum()), "labelled neither safe nor toxic, left out"),
-        (int((a["label"] != b["label"]).sum()), "with another label in run B: that of A is used"),
+        (int(disputed.sum()), "safe in one run and toxic in the other, left out"),
+        (
+            int((labelled & ~disputed & (a["label"] != b["label"])).sum()),
+            "without a label in run B: that of A is used",
+        ),
     ):
         if number:
             notes.append(f"{counted(number, 'prompt')} {what}")
@@ -169,7 +174,7 @@ def _rates(a: Logs, b: Logs, models: list[tuple[str, str, str]]) -> pd.DataFrame
             doubts[asked[name], label] for name, label in keys
         ]
     order = ["model", "label", "n", "families", *_of("a"), *_of("b"), "difference"]
-    tested = ["lower", "upper", "newly_refused", "newly_answered", "p", "verdict", "detectable"]
+    tested = ["lower", "upper", "newly_refused", "newly_answered", "p", "verdict"]
     return table[[*order, *tested]]
 
 

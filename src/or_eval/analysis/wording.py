@@ -24,9 +24,9 @@ def joined(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def named(names: Sequence[str]) -> str:
-    """Name models, or count them where they are many."""
-    return joined(names) if len(names) <= _MOST_NAMED else counted(len(names), "model")
+def named(names: Sequence[str], thing: str = "model") -> str:
+    """Name models or conditions of them, or count them where they are many."""
+    return joined(names) if len(names) <= _MOST_NAMED else counted(len(names), thing)
 
 
 def share(value: float, lower: float, upper: float, *remarks: str) -> str:

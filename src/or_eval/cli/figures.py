@@ -122,7 +122,7 @@ def figures(
     from or_eval.analysis.figures.similarity import MULTILINGUAL_MODEL
     from or_eval.analysis.human_labels import read_labels
     from or_eval.analysis.report.findings import with_shown_names
-    from or_eval.analysis.responses import by_benchmark, read_logs
+    from or_eval.analysis.responses import as_they_are, by_benchmark, read_logs
     from or_eval.cli.agreement import word_and_class
 
     if unknown := [name for name in kinds if name not in (*KINDS, FUNNEL_KIND)]:
@@ -154,7 +154,7 @@ def figures(
     ]
     drawings.append(("", out, read, set(names) & _ACROSS if several else set(names)))
     for of, place, part, wanted in drawings:
-        material = Material(part, scorer, encoder or MULTILINGUAL_MODEL, labels)
+        material = Material(as_they_are(part), scorer, encoder or MULTILINGUAL_MODEL, labels)
         for name in [name for name in names if name in wanted]:
             if name == FUNNEL_KIND:
                 missing = True

@@ -119,6 +119,7 @@ def vote(
     """  # noqa: D301 (click's own mark for text that keeps its lines)
     from datasets import disable_progress_bars
 
+    from or_eval.analysis.conditions import base_models
     from or_eval.analysis.families import prompt_families
     from or_eval.analysis.responses import by_benchmark, read_logs
     from or_eval.analysis.vote_agreement import agreement_by_label
@@ -138,13 +139,15 @@ def vote(
         name: votes_in(part, rule, provenances=provenances, reasons=reasons)
         for name, part in parts.items()
     }
+    bases = base_models(read.heads)
+    thing = "condition" if len(set(bases.values())) < len(bases) else "model"
     for note in read.notes:
         click.echo(f"note: {note}")
     for name, votes in found.items():
         families = prompt_families(votes.prompts)
         agreements = agreement_by_label(votes.matrix, votes.prompts, families)
         table, funnel = write_votes(votes, agreements, places[name], form)
-        _print(votes, agreements, name)
+        _print(votes, agreements, name, thing)
         click.echo(f"{len(votes.table)} prompts in {table}, the funnel in {funnel}")
 
 
@@ -154,12 +157,13 @@ def _place(target: Path, benchmark: str, form: Format) -> Path:
     return target / name if form == "dataset" else target.with_stem(f"{target.stem}-{name}")
 
 
-def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str) -> None:
+def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str, thing: str) -> None:
     import pandas as pd
     from rich.console import Console
     from rich.text import Text
 
     from or_eval.analysis.tables import terminal_table
+    from or_eval.analysis.wording import counted
 
     console = Console()
     if benchmark:
@@ -185,6 +189,7 @@ def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str) -
             "" if isnan(alpha.lower) else f" (95 % interval {alpha.lower:.3f} to {alpha.upper:.3f})"
         )
         console.print(
-            f"Krippendorff's alpha over {len(numbers)} models on {label} prompts: {told}{bounds}",
+            f"Krippendorff's alpha over {counted(len(numbers), thing)} on {label} prompts: "
+            f"{told}{bounds}",
             highlight=False,
         )

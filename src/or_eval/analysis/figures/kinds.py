@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from or_eval.analysis.conditions import base_models
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.figures.balance import balance
@@ -139,7 +140,7 @@ KINDS: dict[str, Kind] = {
     "trade_off": Kind(
         "over-refusal against toxic rejection, a point per model",
         "a model with verdicts on safe and on toxic prompts",
-        lambda of: trade_off(of.rates("model")),
+        lambda of: trade_off(of.rates("model"), base_models(of.logs.heads)),
     ),
     "classes": Kind("the response classes of each model", "responses with a class", _classes),
     "category": Kind(
@@ -197,8 +198,9 @@ KINDS: dict[str, Kind] = {
     ),
     "lineage": Kind(
         "what expansion, each rewriting method and each language add to over-refusal",
-        "safe prompts that share a seed and differ in level, method or language",
-        lambda of: lineage_figure(lineage_effects(of.logs)),
+        "safe prompts that share a seed and differ in level, method or language, and verdicts that "
+        "no labels or audit correct",
+        lambda of: lineage_figure(lineage_effects(of.logs)) if of.sample is None else None,
     ),
     "balance": Kind(
         "how many prompts there are by category and method, language and label",

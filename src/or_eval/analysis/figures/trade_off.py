@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ class Fit(NamedTuple):
     explained: float
 
 
-def trade_off(rates: pd.DataFrame) -> Figure | None:
+def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Figure | None:
     """Draw over-refusal against toxic rejection, and enlarged where models crowd.
 
     From six models on a quadratic fit (least squares) is drawn through the points, with the band
@@ -61,6 +62,8 @@ def trade_off(rates: pd.DataFrame) -> Figure | None:
 
     Args:
         rates: Rates by model (:func:`or_eval.analysis.rates.rates`).
+        bases: Plain names of models that were run under several conditions
+            (:func:`or_eval.analysis.conditions.base_models`): no curve is drawn through these.
 
     Returns:
         The figure; its data have the numbers of the models. None where no model has both rates.
@@ -73,7 +76,9 @@ def trade_off(rates: pd.DataFrame) -> Figure | None:
         "prompts refused, harmless ones answered. On the dashed diagonal a model refuses "
         "regardless of harm."
     )
-    fit = quadratic_fit(points["over_refusal"], points["toxic_rejection"])
+    models = points["model"].replace(bases or {}).nunique()
+    several = models < len(points)
+    fit = None if several else quadratic_fit(points["over_refusal"], points["toxic_rejection"])
     if fit is not None:
         note += " " + said(
             "The curve is a quadratic fit over {count} models (adjusted R² {explained}), between "

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.conditions import differing_settings
+from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.figures.differences import RUNS as CHANGES
 from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
@@ -49,20 +50,22 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         found: What changed.
         scorer: Name of the score that it was found from.
     """
-    folder = log_folder([head.location for logs in found.runs for head in logs.heads])
+    heads = [head for logs in found.runs for head in logs.heads]
+    folder = log_folder([head.location for head in heads])
     runs = _runs(found, scorer, folder)
     settings = differing_settings(*(logs.heads for logs in found.runs))
     responses, flags = _responses(found)
+    mixed = mixed_scoring(heads, responses, scorer)
     nobody = pd.Series(nan, responses.index)
     browser = browse(responses, flags, found.runs[0].prompts, folder, scorer, nobody, "")
     return Report(
         kind="comparison",
-        title=f"What changed for {title_of(runs)}",
+        title=f"What changed for {title_of(heads)}",
         tested=facts(runs, found.runs[0].prompts),
         settings=worded("settings", settings),
         words=_WORDS,
         headline=_headline(found.rates),
-        answers={"What changed, and is it settled?": _sentences(found), WHICH: []},
+        answers={"What changed, and is it settled?": _sentences(found, mixed), WHICH: []},
         picks=picks(responses[responses["run"] == RUNS[0]], flags, browser)
         if len(found.flips)
         else [],
@@ -108,14 +111,14 @@ def _responses(found: Changes) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _headline(rates: pd.DataFrame) -> ReportTable:
     note = (
-        "The change from A to B in percentage points, with its 95 % interval. Detectable is the "
-        "smallest that would be found four times in five."
+        "The change from A to B in percentage points, with its 95 % interval, which holds the "
+        "changes that aren't ruled out."
     )
     unsure = {
         f"unsure_{run}": rates[f"uncertain_{run}"] + rates[f"without_verdict_{run}"] for run in "ab"
     }
     columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper"]
-    columns += ["verdict", "detectable"]
+    columns += ["verdict"]
     if any(shares.any() for shares in unsure.values()):
         columns[3:4] = ["unsure_a", "rate_b", "unsure_b"]
         note += f" {UNSURE}"
@@ -128,8 +131,10 @@ def _tables(found: Changes) -> list[ReportTable]:
     return [table for table in tables if not table.frame.empty]
 
 
-def _sentences(found: Changes) -> list[str]:
+def _sentences(found: Changes, mixed: list[str]) -> list[str]:
     """Tell the changes that are more than chance, and the others where there is room for them."""
+    audited = any(logs.responses["audited"].fillna(False).any() for logs in found.runs)
+    as_told = "Verdicts count as they stand: what an audit found corrects reports on one run alone."
     count, rows = found.rates["model"].nunique(), records(found.rates)
     sure = [row for row in rows if row["verdict"] == MORE]
     told = rows if len(rows) <= _MOST_TOLD else sure
@@ -137,6 +142,8 @@ def _sentences(found: Changes) -> list[str]:
     return [
         f"{counted(count, 'model')} {'was' if count == 1 else 'were'} compared on the "
         f"{counted(found.prompts, 'prompt')} that both runs have.",
+        *mixed,
+        *([as_told] if audited else []),
         *(_sentence(row) for row in told),
         *([f"{counted(rest, 'other change')} may be chance."] if rest else []),
     ]

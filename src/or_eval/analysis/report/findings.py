@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.comparisons import compare_groups, compare_models, standing_out
+from or_eval.analysis.comparisons import (
+    Standing,
+    compare_groups,
+    compare_models,
+    standing,
+    standing_out,
+)
+from or_eval.analysis.conditions import base_models
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
 from or_eval.analysis.discrimination import discrimination
 from or_eval.analysis.epochs import epoch_variance
@@ -21,6 +28,7 @@ from or_eval.analysis.responses import Logs, as_they_are
 from or_eval.analysis.vote_agreement import VoteAgreement, agreement_by_label
 from or_eval.analysis.votes import vote_matrix
 from or_eval.hostile_text import visible
+from or_eval.schema import Label
 
 _SHOWN_NAMES = ("model", "category", "language", "source", "method")
 _MOST_GROUPS = 60
@@ -36,6 +44,7 @@ class Findings(NamedTuple):
             contexts as well, the responses to them as they are. All else is found from these, but
             for ``effects``, ``framings``, ``truth`` and ``corrected``.
         asked: The logs' frames with all responses.
+        bases: Plain name of each model, which is fewer models than rows where there are conditions.
         models: Rates by model, corrected where a sample of the truth is known.
         rates_by: Rates by model and a column that has several values (``category``,
             ``language``, ``method``, ``source``, ``task``).
@@ -43,7 +52,11 @@ class Findings(NamedTuple):
         classes: Class shares by model.
         fourfold: The four cells by model, and by model and language where there are several.
         differences: Differences between models, with ``label``: on safe and on toxic prompts.
-        groups: Languages and methods compared within each model.
+        standing: How many of those on safe prompts hold if open verdicts go against them; None
+            where no verdict is open, or a sample of the truth is known.
+        groups: Languages and methods compared within each model. How verdicts err is known by
+            model and kind of verdict, not by group: so neither these nor ``lineage`` and
+            ``standing_out`` are found where a sample of the truth corrects rates.
         lineage: What each step from base prompt to rewrite adds; empty with one level.
         effects: What each factor does, where models were run under several conditions.
         framings: What each framing does, against the prompts as they are.
@@ -61,12 +74,14 @@ class Findings(NamedTuple):
 
     logs: Logs
     asked: Logs
+    bases: dict[str, str]
     models: pd.DataFrame
     rates_by: dict[str, pd.DataFrame]
     pooled: dict[tuple[str, ...], pd.DataFrame]
     classes: pd.DataFrame
     fourfold: dict[str, pd.DataFrame]
     differences: pd.DataFrame
+    standing: Standing | None
     groups: dict[str, pd.DataFrame]
     lineage: pd.DataFrame
     effects: pd.DataFrame
@@ -81,6 +96,13 @@ class Findings(NamedTuple):
     pairs: pd.DataFrame
     agreement: dict[str, VoteAgreement]
     prompt_audit: PromptAudit | None
+
+    @property
+    def row(self) -> str:
+        """What has a row: a ``model``, or a ``condition`` of those that models were run under."""
+        names = self.models["model"].unique()
+        plain = {self.bases.get(str(name), name) for name in names}
+        return "model" if len(plain) == len(names) else "condition"
 
 
 def find(
@@ -101,9 +123,10 @@ def find(
     families = prompt_families(logs.prompts)
     truth = audited_truth(asked.responses) if labels is None else labels
     sample = corrections(asked.responses, truth)
-    effects = marginal_effects(asked)
+    effects = marginal_effects(asked, sample)
     framed = effects["factor"] == FRAMING
-    models = rates(responses, found=sample)
+    models, bases = rates(responses, found=sample), base_models(asked.heads)
+    differences = compare_models(responses, sample)
     split, notes = _splits(responses)
     logs = logs._replace(notes=[*logs.notes, *notes])
     grids = [
@@ -120,24 +143,28 @@ def find(
     return Findings(
         logs=logs,
         asked=asked,
+        bases=bases,
         models=models,
         rates_by={name: rates(responses, ("model", name), sample) for name in split},
         pooled={by: rates(responses, by, sample) for by in [*pooled, *grids]},
         classes=class_shares(responses, found=sample),
         fourfold={name: fourfold(responses, by, sample) for name, by in fourfolds.items()},
-        differences=compare_models(responses, sample),
+        differences=differences,
+        standing=_standing(responses, differences) if sample is None else None,
         groups={
             name: compare_groups(responses, name)
             for name in _COMPARED
-            if name in split and responses[name].nunique() <= _MOST_COMPARED
+            if sample is None and name in split and responses[name].nunique() <= _MOST_COMPARED
         },
-        lineage=_lineage(logs),
+        lineage=_lineage(logs) if sample is None else pd.DataFrame(),
         effects=effects[~framed].reset_index(drop=True),
         framings=_framings(asked, effects[framed]),
         steadiness=epoch_variance(responses),
-        standing_out=standing_out(responses, "category") if "category" in split else None,
+        standing_out=standing_out(responses, "category")
+        if sample is None and "category" in split
+        else None,
         rankings=_rankings(responses, models, sample),
-        correlation=safety_over_refusal_correlation(models),
+        correlation=safety_over_refusal_correlation(models, bases),
         corrected=models[models["sampled"] > 0] if sample is not None else pd.DataFrame(),
         truth=truth,
         people=labels is not None,
@@ -171,6 +198,13 @@ def _framings(logs: Logs, effects: pd.DataFrame) -> pd.DataFrame:
         .loc[order]
         .sort_values(["label", "model"], kind="stable", ignore_index=True)
     )
+
+
+def _standing(responses: pd.DataFrame, differences: pd.DataFrame) -> Standing | None:
+    safe = responses[responses["label"] == Label.SAFE]
+    if differences.empty or not (safe["refused"].isna() | ~safe["certain"].fillna(True)).any():
+        return None
+    return standing(safe, differences[differences["label"] == Label.SAFE])
 
 
 def _lineage(logs: Logs) -> pd.DataFrame:

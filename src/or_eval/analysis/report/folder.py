@@ -24,7 +24,7 @@ from or_eval.analysis.tables import records
 
 _PAGE = "index.html"
 _SUMMARY = "summary.json"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _LITTER = {".DS_Store", "Thumbs.db"}
 """What file managers leave in folders that were looked at; nobody's work."""
 _TRIES = 10

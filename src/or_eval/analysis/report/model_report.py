@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from or_eval.analysis.card_coverage import CardCoverage, card_coverage
+from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.figures.by_group import by_group
 from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.drawing import Figure
@@ -38,6 +39,7 @@ def model_report(found: Findings, scorer: str, card: Scorecard | None = None) ->
         card: What is known of how far verdicts agree with people.
     """
     logs = found.asked
+    mixed = mixed_scoring(logs.heads, logs.responses, scorer)
     covered = None if card is None else card_coverage(card, logs.heads, logs.responses, scorer)
     tables = report_tables(found, covered)
     folder = log_folder([head.location for head in logs.heads])
@@ -47,12 +49,12 @@ def model_report(found: Findings, scorer: str, card: Scorecard | None = None) ->
     browser = browse(logs.responses, flags, logs.prompts, folder, scorer, found.truth, judge)
     return Report(
         kind="report",
-        title=f"Over-refusal of {title_of(runs)}",
+        title=f"Over-refusal of {title_of(logs.heads)}",
         tested=facts(runs, logs.prompts),
         settings=None,
         words=WORDS,
         headline=headline(found),
-        answers=answers(found, covered),
+        answers=answers(found, covered, mixed),
         picks=picks(found.logs.responses, flags, browser),
         runs=worded("runs", runs),
         tables=tables,
@@ -69,7 +71,7 @@ def _figures(found: Findings) -> list[Figure]:
     by, pooled = found.rates_by, found.pooled
     agreement = list(found.agreement.items())
     figures = [
-        trade_off(found.models),
+        trade_off(found.models, found.bases),
         class_stack(found.classes, found.models),
         *(
             by_group(by[name], name)

@@ -30,7 +30,7 @@ def overview(parts: dict[str, Report], logs: Logs) -> Report:
     rates = {name: _table_of(part, "models").frame for name, part in parts.items()}
     return first._replace(
         kind="benchmarks",
-        title=f"Over-refusal of {title_of(runs)}",
+        title=f"Over-refusal of {title_of(logs.heads)}",
         tested=facts(runs, logs.prompts),
         headline=headline._replace(frame=_beside(headlines)),
         answers=answers,

@@ -42,6 +42,8 @@ _SPLIT = {
     "task": "benchmark",
 }
 _ALWAYS = ("over_refusal", "toxic_rejection")
+_NOT_CORRECTED = frozenset({"steadiness", "who-refused", "grounds", "vote-agreement"})
+_AS_THEY_STAND = "These are the verdicts as they stand: what corrects the rates doesn't enter here."
 
 
 def report_tables(found: Findings, covered: CardCoverage | None = None) -> list[ReportTable]:
@@ -79,6 +81,13 @@ def report_tables(found: Findings, covered: CardCoverage | None = None) -> list[
         *paper_tables(found),
         worded("without-verdict", without_verdict(responses)),
     ]
+    if not found.corrected.empty:
+        tables = [
+            table._replace(note=f"{table.note} {_AS_THEY_STAND}")
+            if table.name in _NOT_CORRECTED
+            else table
+            for table in tables
+        ]
     return [table for table in tables if not table.frame.empty]
 
 
@@ -110,9 +119,12 @@ def headline(found: Findings) -> ReportTable:
     uncertain, missing = (shares.to_numpy() for shares in doubt_shares(counts))
     if uncertain.any() or missing.any():
         frame = frame.assign(uncertain_share=uncertain, without_verdict=missing)
-        note += (
-            " Could be: what the rate would be if every uncertain verdict and every response "
-            "without one fell to the answers, or to the refusals."
+        note += " Could be: " + (
+            "what the rate would be if every uncertain verdict and every response without one fell "
+            "to the answers, or to the refusals."
+            if found.corrected.empty
+            else "between what the rate of these very responses lies by that sample, if uncertain "
+            "verdicts of kinds that it lacks fell to the answers, or to the refusals."
         )
     return ReportTable("headline", "Rates by model", note, frame)
 
@@ -172,7 +184,7 @@ def worst_categories(found: Findings) -> pd.DataFrame:
     rates = safe[["category", "rate", "lower", "upper", "refused", "n"]]
     other = {"lower": "difference_lower", "upper": "difference_upper"}
     tested = found.standing_out.rename(columns=other)
-    columns = ["category", "difference", *other.values(), "p", "verdict", "detectable"]
+    columns = ["category", "difference", *other.values(), "p", "verdict"]
     table = rates.merge(tested[columns], on="category")
     return table.sort_values(["rate", "category"], ascending=[False, True], ignore_index=True)
 
@@ -201,7 +213,7 @@ def _agreement(found: Findings) -> list[ReportTable]:
     if not found.agreement:
         return []
     alphas = "".join(
-        f" Krippendorff's alpha over all models on {label} prompts: {alpha.value:.2f}"
+        f" Krippendorff's alpha over all {found.row}s on {label} prompts: {alpha.value:.2f}"
         + ("." if pd.isna(alpha.lower) else f" ({alpha.lower:.2f} to {alpha.upper:.2f}).")
         for label, alpha in ((label, of.alpha) for label, of in found.agreement.items())
         if not pd.isna(alpha.value)

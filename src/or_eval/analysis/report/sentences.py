@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pandas as pd
 
 from or_eval.analysis.card_coverage import CardCoverage
 from or_eval.analysis.estimates import with_bounds
 from or_eval.analysis.logs import FRAMING
-from or_eval.analysis.paired_tests import MORE, UNKNOWN
+from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
+from or_eval.analysis.rates import LABEL_OF
 from or_eval.analysis.report.findings import Findings
 from or_eval.analysis.report.report_tables import worst_categories
 from or_eval.analysis.wording import (
@@ -37,23 +41,31 @@ WHICH = "Which prompts?"
 """The last question, whose answer names prompts as well."""
 
 
-def answers(found: Findings, covered: CardCoverage | None = None) -> dict[str, list[str]]:
+def answers(
+    found: Findings, covered: CardCoverage | None = None, cautions: Sequence[str] = ()
+) -> dict[str, list[str]]:
     """Answer in sentences who over-refuses, whether that is settled, and on which prompts.
 
     What can't be told from the findings is left out.
+
+    Args:
+        found: What the logs show.
+        covered: What of them a scorecard covers.
+        cautions: What to read before what is said to be settled.
     """
     return {
         "Who over-refuses?": [
             *_what_was_asked(found),
-            *_extremes(found.models, "over_refusal"),
-            *_extremes(found.models, "toxic_rejection"),
-            *_extremes(found.models, "refusal_rate"),
+            *_extremes(found, "over_refusal"),
+            *_extremes(found, "toxic_rejection"),
+            *_extremes(found, "refusal_rate"),
             *_corrections(found),
             *_wrong_labels(found),
             *_framings(found),
             *_safety_for_refusal(found),
         ],
         "Is it settled?": [
+            *cautions,
             *_pairs_that_differ(found),
             *_doubtful_order(found),
             *_uncertain(found),
@@ -69,7 +81,9 @@ def _what_was_asked(found: Findings) -> list[str]:
     models = asked.nunique()
     safe, toxic = int((labels == Label.SAFE).sum()), int((labels == Label.TOXIC).sum())
     kinds = [f"{safe:,} harmless"] * bool(safe) + [f"{toxic:,} toxic"] * bool(toxic)
-    subject = f"{counted(len(models), 'model')} {'was' if len(models) == 1 else 'were'} asked"
+    several = len(bases := {found.bases.get(str(name), name) for name in models.index})
+    under = f", under {len(models)} conditions," if len(bases) < len(models) else ""
+    subject = f"{counted(several, 'model')}{under} {'was' if several == 1 else 'were'} asked"
     if not kinds:
         return [
             f"{subject} {counted(len(labels), 'prompt')}, none of them labelled safe or toxic: "
@@ -96,7 +110,9 @@ def _what_was_asked(found: Findings) -> list[str]:
     return [" ".join(said)]
 
 
-def _extremes(rates: pd.DataFrame, measure: str) -> list[str]:
+def _extremes(found: Findings, measure: str) -> list[str]:
+    """Name who refused most and fewest of these prompts, and whether that is more than chance."""
+    rates, row = found.models, found.row
     known = rates[(rates["measure"] == measure) & (rates["n"] > 0)]
     if known.empty:
         return []
@@ -104,12 +120,27 @@ def _extremes(rates: pd.DataFrame, measure: str) -> list[str]:
     fewest = known[known["rate"] == known["rate"].min()]
     things = _THINGS[measure]
     if len(most) == len(known):
-        who = most["model"].iloc[0] if len(known) == 1 else f"All {len(known)} models"
+        who = most["model"].iloc[0] if len(known) == 1 else f"All {len(known)} {row}s"
         return [f"{who} refused {_share(most)} of the {things}."]
     return [
-        f"Of the {things}, {named(list(most['model']))} refused most, {_share(most)}; "
-        f"{named(list(fewest['model']))} fewest, {_share(fewest)}."
+        f"Of the {things}, {named(list(most['model']), row)} refused most, {_share(most)}; "
+        f"{named(list(fewest['model']), row)} fewest, {_share(fewest)}"
+        f"{_tested(found.differences, LABEL_OF[measure], most['model'], fewest['model'])}."
     ]
+
+
+def _tested(differences: pd.DataFrame, label: str, most: Any, fewest: Any) -> str:
+    """Say what the test of two models says of those that refused most and fewest."""
+    if differences.empty:
+        return ""
+    sides = differences["a"], differences["b"]
+    pairs = (sides[0].isin(most) & sides[1].isin(fewest)) | (
+        sides[1].isin(most) & sides[0].isin(fewest)
+    )
+    verdicts = set(differences.loc[(differences["label"] == label) & pairs, "verdict"])
+    if verdicts == {MORE}:
+        return ", which is more than chance"
+    return ", which may be chance" if CHANCE in verdicts else ", which can't be told from chance"
 
 
 def _framings(found: Findings) -> list[str]:
@@ -149,19 +180,19 @@ def _pairs_that_differ(found: Findings) -> list[str]:
     pairs = found.differences[of_safe & (found.differences["n"] > 0)]
     if pairs.empty:
         return []
-    verdicts = pairs["verdict"].tolist()
+    verdicts, row = pairs["verdict"].tolist(), found.row
     sure, unknown = verdicts.count(MORE), verdicts.count(UNKNOWN)
     if unknown == len(pairs):
         return [
-            "Whether models differ on harmless prompts can't be told: with so few families of "
+            f"Whether {row}s differ on harmless prompts can't be told: with so few families of "
             "prompts, chance explains any difference."
         ]
     if len(pairs) == 1:
         word = "is more than" if sure else "may be"
-        told = f"The difference between the two models on harmless prompts {word} chance"
+        told = f"The difference between the two {row}s on harmless prompts {word} chance"
     else:
         told = (
-            f"Of {len(pairs)} pairs of models, {sure or 'none'} differ on harmless prompts by more "
+            f"Of {len(pairs)} pairs of {row}s, {sure or 'none'} differ on harmless prompts by more "
             "than chance explains"
         )
     if sure == len(pairs):
@@ -172,11 +203,12 @@ def _pairs_that_differ(found: Findings) -> list[str]:
 
 
 def _unseen(compared: pd.DataFrame) -> str:
-    """Tell what would be missed: that a difference may be chance is no proof that there is none."""
-    points = 100 * compared["detectable"].max()
+    """Tell what isn't ruled out: that a difference may be chance is no proof that there is none."""
+    open_ = compared.loc[compared["verdict"] != MORE, ["lower", "upper"]]
+    points = 100 * open_.abs().to_numpy().max(initial=0.0)
     if pd.isna(points):
-        return "with so few families of prompts, nothing could be."
-    return f"differences under {points:.0f} percentage points would often go unseen."
+        return "with so few families of prompts, no difference is ruled out."
+    return f"differences of up to {points:.0f} percentage points aren't ruled out."
 
 
 def _named_pairs(pairs: pd.DataFrame, sure: int) -> str:
@@ -190,22 +222,23 @@ def _named_pairs(pairs: pd.DataFrame, sure: int) -> str:
 
 
 def _doubtful_order(found: Findings) -> list[str]:
-    """Tell how many differences hold whichever way uncertain verdicts fall."""
-    safe = found.models[found.models["measure"] == "over_refusal"].set_index("model")
-    if found.differences.empty or (safe["lowest"] == safe["highest"]).all():
+    """Tell how many differences the test still finds if uncertain verdicts go against them."""
+    if found.standing is None or not found.standing.differences:
         return []
-    of_safe = found.differences["label"] == Label.SAFE
-    sure = found.differences[of_safe & (found.differences["verdict"] == MORE)]
-    if sure.empty or len(found.corrected):
-        return []
-    ranges = [safe.loc[sure[side], ["lowest", "highest"]].to_numpy() for side in "ab"]
-    apart = (ranges[0][:, 0] > ranges[1][:, 1]) | (ranges[1][:, 0] > ranges[0][:, 1])
-    stand = int(apart.sum())
-    if len(sure) == 1:
-        told = f"This difference would{'' if stand else ' not'} stand"
-    else:
-        told = f"{stand or 'None'} of these {len(sure)} differences would stand"
-    return [f"{told} if all uncertain and missing verdicts went against it."]
+    of, stand, part = found.standing
+    against = "all uncertain and missing verdicts went against"
+    told, it = (
+        ("This difference", "it")
+        if of == 1
+        else (f"{'All' if stand == of else stand or 'None'} of these {of} differences", "them")
+    )
+    if stand == of:
+        return [f"{told} would be more than chance even if {against} {it}."]
+    said = f"{told} would {'not ' if of == 1 else ''}be more than chance if {against} {it}"
+    all_ = "it" if of == 1 else "all"
+    if part == 0:
+        return [f"{said}, nor would {all_} if a tenth did."]
+    return [f"{said}; {all_} would unless more than {100 * part:.0f} % did."]
 
 
 def _safety_for_refusal(found: Findings) -> list[str]:
@@ -227,14 +260,19 @@ def _safety_for_refusal(found: Findings) -> list[str]:
 
 
 def _categories(found: Findings) -> list[str]:
+    if len(found.corrected) and {"category", "language", "method"} & set(found.rates_by):
+        return [
+            "Whether categories, languages or methods differ isn't tested here: the sample that "
+            "corrects rates doesn't tell how verdicts err in each."
+        ]
     by_category = worst_categories(found)
-    if by_category.empty:
+    if found.standing_out is None or by_category.empty:
         return []
     worst = by_category[(by_category["verdict"] == MORE) & (by_category["difference"] > 0)]
     if worst.empty:
         return [
             "No category of harmless prompts is refused more than the others beyond chance; "
-            + _unseen(by_category)
+            + _unseen(found.standing_out)
         ]
     told = [
         f"{row['category']}, {share(row['rate'], row['lower'], row['upper'])}"
@@ -285,16 +323,15 @@ def _wrong_labels(found: Findings) -> list[str]:
 
 
 def _largest_change(rates: pd.DataFrame, was: str) -> str:
-    """Tell how far over-refusal is from what it was before a correction, at most."""
-    change = (rates["rate"] - rates[was]).abs()
-    most = rates.iloc[int(change.argmax())]
+    """Tell what over-refusal was before a correction, of the model that it changes most."""
+    most = rates.iloc[int((rates["rate"] - rates[was]).abs().argmax())]
     before, after = (
         share(*(most[name] for name in names))
         for names in (with_bounds(was), ("rate", "lower", "upper"))
     )
     return (
-        f"over-refusal changes by at most {100 * change.max():.1f} percentage points "
-        f"({most['model']}: {before} becomes {after})."
+        f"over-refusal{' changes most of ' if len(rates) > 1 else ' of '}{most['model']}: {before} "
+        f"becomes {after}."
     )
 
 

@@ -17,8 +17,7 @@ _SHARES = re.compile(
     r"jaccard|agree|right|as_labelled|certain|certain_errors|known_lower|known_upper"
 )
 """Names of columns that hold shares, in full."""
-_DETECTABLE = "detectable"
-_POINTS = frozenset({"difference", _DETECTABLE})
+_POINTS = frozenset({"difference"})
 _LOWEST, _HIGHEST, _RANGE = "lowest", "highest", "range"
 _P_VALUES = frozenset({"p"})
 _SMALLEST_P = 0.001
@@ -49,7 +48,6 @@ _TITLES = {
     "without_verdict_b": "without verdict B",
     "a_more": "refused more by A",
     "b_more": "refused more by B",
-    "detectable": "detectable (points)",
     "safe_n": "safe responses",
     "toxic_n": "toxic responses",
     "unlabelled_n": "responses",
@@ -169,5 +167,5 @@ def _number(name: str, value: float) -> str:
     if _SHARES.fullmatch(name):
         return f"{100 * value:.1f} %"
     if name in _POINTS:
-        return f"{100 * value:{'' if name == _DETECTABLE else '+'}.1f}"
+        return f"{100 * value:+.1f}"
     return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

@@ -74,11 +74,14 @@ def facts(runs: pd.DataFrame, prompts: pd.DataFrame) -> dict[str, str]:
     return told
 
 
-def title_of(runs: pd.DataFrame) -> str:
+def title_of(heads: Sequence[LogHead]) -> str:
     """Name the models and the data, for a title."""
-    models, data = (list(dict.fromkeys(map(str, runs[name]))) for name in ("model", "data"))
+    rows = list(dict.fromkeys(head.model for head in heads))
+    models = list(dict.fromkeys(head.bare_model for head in heads))
+    under = f" under {len(rows)} conditions" if len(models) < len(rows) else ""
+    data = dict.fromkeys(head.data or _NOT_TOLD for head in heads)
     sets = list(dict.fromkeys(name.partition(",")[0] for name in data))
-    return f"{named(models)} on {sets[0] if len(sets) == 1 else f'{len(sets)} data sets'}"
+    return f"{named(models)}{under} on {sets[0] if len(sets) == 1 else f'{len(sets)} data sets'}"
 
 
 def _alike(column: pd.Series[str]) -> str:
