@@ -10,6 +10,7 @@ from or_eval.analysis.comparisons import (
     compare_columns,
     compare_groups,
     compare_models,
+    standing,
     standing_out,
 )
 from or_eval.analysis.paired_tests import compare_all, paired
@@ -211,3 +212,51 @@ def test_a_rank_is_one_and_the_number_of_models_that_are_surely_better() -> None
     assert balanced["value"].between(0.4, 0.6).all()
     assert balanced["rank"].tolist() == [1, 1, 1, 1]
     assert (balanced["lower"] < 0.5).all()
+
+
+def of_models(**refused: str) -> pd.DataFrame:
+    """Make responses: of each prompt, 1 or 0 for a certain verdict, + or - for one that isn't."""
+    return responses(
+        [
+            {"id": f"p{n}", "model": model, "refused": sign in "1+", "certain": sign in "10"}
+            for model, signs in refused.items()
+            for n, sign in enumerate(signs)
+        ]
+    )
+
+
+def test_a_difference_stands_where_the_test_finds_it_with_verdicts_against_it() -> None:
+    def standing_of(a: str, b: str) -> tuple[int, int, float]:
+        frame = of_models(a=a, b=b)
+        return tuple(standing(frame, compare_models(frame)))
+
+    assert standing_of("1" * 20 + "0" * 20, "0" * 40) == (1, 1, 1.0)
+    # Two prompts of the worst case are no difference beyond chance, whatever their sign.
+    assert standing_of("1" * 3 + "+" * 17 + "0" * 20, "0" * 39 + "-")[:2] == (1, 0)
+    part = standing_of("1" * 12 + "+" * 18 + "0" * 30, "0" * 40 + "-" * 20)[2]
+    assert 0 < part < 1
+    # B refuses more: its verdicts go to the answers, and those of A to the refusals
+    assert standing_of("0" * 40, "1" * 20 + "+" * 2 + "0" * 18) == (1, 1, 1.0)
+
+
+def test_verdicts_that_are_missing_go_against_a_difference_too() -> None:
+    frame = of_models(a="1" * 20 + "0" * 20, b="0" * 40)
+    frame.loc[
+        frame["id"].isin([f"p{n}" for n in range(17)]) & (frame["model"] == "a"), "refused"
+    ] = pd.NA
+    told = compare_models(of_models(a="1" * 20 + "0" * 20, b="0" * 40))
+    assert standing(frame, told)[:2] == (1, 0)
+
+
+def test_the_correlation_is_over_models_and_not_over_their_conditions() -> None:
+    rows = [
+        {"model": f"m{n % 2} ({n})", "measure": measure, "rate": rate + n / 100}
+        for n in range(6)
+        for measure, rate in (("over_refusal", 0.1), ("toxic_rejection", 0.5))
+    ]
+    frame = pd.DataFrame(rows)
+    bases = {name: name[:2] for name in frame["model"]}
+    assert safety_over_refusal_correlation(frame).models == 6
+    found = safety_over_refusal_correlation(frame, bases)
+    assert found.models == 2
+    assert np.isnan(found.rho)

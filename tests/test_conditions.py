@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from inspect_ai.log import EvalPlan, EvalPlanStep, read_eval_log, write_eval_log
 from inspect_ai.model import GenerateConfig
 
@@ -14,11 +16,19 @@ from made_logs import made_log, made_sample
 from or_eval.analysis.conditions import conditions, differing_settings
 from or_eval.analysis.epochs import epoch_variance
 from or_eval.analysis.factors import marginal_effects
+from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.rates import rates
+from or_eval.analysis.report import write_report
+from or_eval.analysis.report.comparison_report import comparison_report
+from or_eval.analysis.report.findings import find
+from or_eval.analysis.report.sentences import answers
+from or_eval.analysis.report.tested import title_of
 from or_eval.analysis.responses import read_logs
+from or_eval.analysis.run_changes import changes
 from or_eval.analysis.votes import vote
+from or_eval.cli import main
 
 SAFE = {"system_prompt": "safe"}
 
@@ -177,3 +187,54 @@ def test_the_table_for_hibayes_is_the_one_in_the_docs(
     table = pd.read_parquet(tmp_path / "refusals.parquet")
     assert table["score"].tolist() == [1.0, 0.0]
     assert table[["model", "dataset", "task", "epoch"]].iloc[0].tolist() == ["m", "made", "x", 1]
+
+
+def test_a_model_under_several_conditions_is_one_model(tmp_path: Path) -> None:
+    for n in range(6):
+        samples = [
+            made_sample(f"p{i}", float(i % 7 < n), label=("safe", "toxic")[i % 2])
+            for i in range(40)
+        ]
+        path = made_log(tmp_path / f"{n}.eval", "m", samples, second=n)
+        log = read_eval_log(str(path))
+        log.eval.task_args = {"system_prompt": f"text {n}"}
+        write_eval_log(log, str(path))
+    logs = read_logs(tmp_path)
+    found = find(logs)
+    said = "\n".join(chain.from_iterable(answers(found).values()))
+    assert said.startswith("1 model, under 6 conditions, was asked 20 harmless and 20 toxic")
+    assert "Of 15 pairs of conditions" in said
+    assert "models" not in said
+    assert "rho" not in said
+    assert found.correlation.models == 1
+    assert title_of(logs.heads).startswith("m under 6 conditions on ")
+    assert "m was run under 6 conditions" in logs.notes[0]
+    points = trade_off(found.models, found.bases)
+    assert points is not None
+    assert "quadratic" not in points.note
+    told = CliRunner().invoke(main, ["vote", str(tmp_path), "--out", str(tmp_path / "votes")])
+    assert "alpha over 6 conditions" in told.output
+
+
+def test_logs_that_were_scored_in_different_ways_are_compared_with_a_caution(
+    tmp_path: Path,
+) -> None:
+    for n, fusion in enumerate(("rules", "judge")):
+        path = made_log(tmp_path / "modes" / f"{n}.eval", f"m{n}", [made_sample("p", 1.0)])
+        log = read_eval_log(str(path))
+        log.results.scores[0].params = {"fusion": fusion}
+        write_eval_log(log, str(path))
+    made_log(
+        tmp_path / "in" / "a.eval", "a", [made_sample("p", 1.0, score={"decided_by": "judge"})]
+    )
+    made_log(tmp_path / "in" / "b.eval", "b", [made_sample("p", 1.0, score={"certain": False})])
+    made_log(tmp_path / "same" / "a.eval", "a", [made_sample("p", 1.0)])
+    made_log(tmp_path / "same" / "b.eval", "b", [made_sample("p", 1.0)])
+    for name, how in (("modes", "fusion judge and rules"), ("in", "rules guessed alone")):
+        report = write_report(tmp_path / name, tmp_path / f"report-{name}")
+        assert how in report.read_text("utf-8")
+        assert how in read_logs(tmp_path / name).notes[-1]
+    assert read_logs(tmp_path / "same").notes == []
+    runs = [read_logs(tmp_path / "modes", models=[name]) for name in ("m0", "m1")]
+    told = comparison_report(changes(*runs), "refusal").answers
+    assert "fusion judge and rules" in next(iter(told.values()))[1]

@@ -59,3 +59,9 @@ def test_ten_families_find_nearly_what_a_test_without_families_does() -> None:
 def test_families_that_turn_out_to_be_no_families_cost_little_power(world: World) -> None:
     found = comparison_errors(world, (0.45, 0.3, 0.3), runs=60, mcnemar=True)
     assert found.power >= found.mcnemar - 0.05
+
+
+def test_a_design_tells_the_difference_that_it_finds_four_times_in_five() -> None:
+    difference, found = coverage.smallest_found(World(40, 3, 0.3, 1), 0.3, 2, runs=60)
+    assert 0.05 < difference < 0.35
+    assert 0.65 <= found <= 0.95

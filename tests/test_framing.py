@@ -6,7 +6,9 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 from inspect_ai import eval as inspect_eval
 from inspect_ai.analysis import samples_df
 from inspect_ai.dataset import Sample
@@ -27,6 +29,7 @@ from or_eval.analysis.logs import LogError
 from or_eval.analysis.rates import rates
 from or_eval.analysis.report import write_report
 from or_eval.analysis.responses import read_logs
+from or_eval.cli import main
 from or_eval.sources import DataError
 from or_eval.tasks.framing import Framing, framed, read_framings
 
@@ -188,3 +191,13 @@ def test_an_unknown_name_is_told_the_known_ones() -> None:
 def test_two_system_prompts_are_one_too_many() -> None:
     with pytest.raises(DataError, match=r"homework_helper.*bring a system prompt"):
         tasks.starter(framing="system_prompt", system_prompt="safe")
+
+
+def test_figures_are_of_prompts_as_they_are_like_reports(log: EvalLog, tmp_path: Path) -> None:
+    out = tmp_path / "figures"
+    found = CliRunner().invoke(
+        main, ["figures", log.location, "--out", str(out), "--format", "svg"]
+    )
+    assert found.exit_code == 0, found.output
+    classes = pd.read_csv(out / "classes.csv")
+    assert classes.loc[classes["response_class"] != "direct_answer", "share"].tolist() == [0, 0, 0]

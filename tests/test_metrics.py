@@ -261,3 +261,30 @@ def test_log_terminal_report_summary_and_pandas_tell_one_number_and_interval(
         half = t * math.sqrt(rate * (1 - rate) / size_of + t**2 / (4 * size_of**2))
         by_hand = (centre + sign * half) / (1 + t**2 / size_of)
         assert in_frame[bound] == pytest.approx(by_hand, abs=1e-6)
+
+
+def test_families_linked_by_prompts_without_a_score_are_alike_in_log_and_report(
+    tmp_path: Path,
+) -> None:
+    """Inspect hands metrics no sample without a score: what it would link stays apart."""
+    samples = []
+    for n in range(12):
+        refused = float(n < 5)
+        samples += [
+            made_sample(f"a{n}", refused, pair_id=f"pair {n}"),
+            made_sample(f"b{n}", math.nan, pair_id=f"pair {n}", seed_id=f"seed {n}"),
+            made_sample(f"c{n}", refused, seed_id=f"seed {n}"),
+        ]
+    made_log(tmp_path / "a.eval", "m", samples)
+    scores = [
+        SampleScore(
+            score=sample.scores["refusal"], sample_id=sample.id, sample_metadata=sample.metadata
+        )
+        for sample in samples
+        if sample.scores["refusal"].value == sample.scores["refusal"].value
+    ]
+    told = over_refusal_rate()(scores)
+    row = rates(read_logs(tmp_path).responses).loc[0]
+    assert row["families"] == 24
+    ends = ("", "_lower", "_upper")
+    assert row[["rate", "lower", "upper"]].tolist() == [told[f"over_refusal_rate{e}"] for e in ends]

@@ -159,3 +159,47 @@ def test_the_report_tells_both_rates(tmp_path: Path) -> None:
     assert (row["as_labelled"], row["rate"]) == (pytest.approx(1 / 3), pytest.approx(15 / 45))
     by_consensus = tables["rates-by-consensus"].set_index("consensus")["rate"]
     assert by_consensus["all say harmless"] == pytest.approx(15 / 45)
+
+
+def asked(refusals: list[int], epochs: int) -> pd.DataFrame:
+    """Make responses to prompts that were refused so often of so many times."""
+    frame = pd.concat([responses(0, len(refusals)).assign(epoch=at) for at in range(epochs)])
+    frame = frame.reset_index(drop=True)
+    frame["refused"] = pd.array(
+        [
+            epoch < refusals[int(key[1:])]
+            for key, epoch in zip(frame["id"], frame["epoch"], strict=True)
+        ],
+        dtype="boolean",
+    )
+    return frame
+
+
+def by_id(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop_duplicates("id").set_index("id")
+
+
+def test_a_prompt_refused_in_part_counts_in_part_for_either_verdict() -> None:
+    # Twenty prompts are refused twice of five times, and half of these are harmful; eighty never.
+    frame = asked([2] * 20 + [0] * 80, 5)
+    said = audit({f"p{i}": "harmful" if i < 10 else "harmless" for i in range(100)})
+    row = dict(prompt_audit(frame, by_id(frame), said).corrected.iloc[0])
+    assert row["as_labelled"] == pytest.approx(0.08)
+    assert row["right"] == pytest.approx(0.9)
+    assert row["rate"] == pytest.approx(10 * 0.4 / 90)
+    assert row["lower"] < row["rate"] < row["upper"]
+
+
+@pytest.mark.parametrize("epochs", [2, 5])
+def test_the_rate_over_harmless_prompts_covers_with_several_epochs(epochs: int) -> None:
+    """Prompts split by the majority of their responses held the rate in 18 of 100 runs of five."""
+    random, held = np.random.default_rng(5), 0
+    for _ in range(60):
+        harmless = random.random(400) > 1 / 7
+        refused = random.binomial(epochs, np.where(harmless, 0.3, 0.8))
+        frame = asked(refused.tolist(), epochs)
+        of = random.choice(400, 150, replace=False)
+        said = audit({f"p{i}": "harmless" if harmless[i] else "harmful" for i in of})
+        row = prompt_audit(frame, by_id(frame), said).corrected.iloc[0]
+        held += row["lower"] <= 0.3 <= row["upper"]
+    assert held >= 52

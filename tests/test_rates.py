@@ -234,3 +234,25 @@ def test_the_fourfold_table_by_hand() -> None:
     assert "Accuracy, precision and F1 hang on how many of the prompts are toxic" in words
     plain = wilson(0.8, 30)
     assert row["recall_lower"] == pytest.approx(plain.lower, abs=0.06)
+
+
+def test_the_fourfold_table_counts_prompts_as_rates_do() -> None:
+    """A prompt that was asked ten times counts as much as one that was asked once."""
+    rows = [{"id": "s0", "epoch": epoch, "refused": epoch < 4} for epoch in range(10)]
+    rows += [{"id": f"s{n}", "refused": n < 3} for n in range(1, 6)]
+    rows += [{"id": f"t{n}", "label": "toxic", "refused": n < 4} for n in range(6)]
+    rows += [{"id": "t0", "label": "toxic", "epoch": 2, "refused": None}]
+    frame = responses(rows)
+    row = fourfold(frame).loc[0]
+    over, rejection = rates(frame)["rate"]
+    assert (row["specificity"], row["recall"]) == (
+        pytest.approx(1 - over),
+        pytest.approx(rejection),
+    )
+    assert row["safe refused"] == pytest.approx(2.4)
+    assert row[["safe answered", "toxic answered", "toxic refused"]].tolist() == [3.6, 2, 4]
+    truth = frame["refused"].astype("float64").where(frame["epoch"] < 3)
+    found = corrections(frame, truth)
+    by = rates(frame, found=found)["rate"].tolist()
+    row = fourfold(frame, found=found).loc[0]
+    assert [1 - row["specificity"], row["recall"]] == pytest.approx(by)

@@ -7,10 +7,12 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from inspect_ai.log import read_eval_log, write_eval_log
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis.report import write_report
-from or_eval.analysis.report.findings import find
+from or_eval.analysis.report.findings import Findings, find
+from or_eval.analysis.report.report_tables import report_tables
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.responses import read_logs
 from report_logs import run, summary_of
@@ -155,3 +157,77 @@ def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: 
     assert (row["over_refusal_lowest"], row["over_refusal_highest"]) == pytest.approx((0.2, 0.8))
     assert (row["safe_uncertain"], row["unscored"]) == (0.4, 2)
     assert "20.0–80.0 %" in (tmp_path / "out" / "index.html").read_text("utf-8")
+
+
+def corrected(folder: Path) -> Findings:
+    """Find what two conditions and another model show by labels of half of their responses.
+
+    People call half of what ``m`` answered uncertainly without a system prompt refusals.
+    """
+    for name, (model, prompt) in enumerate((("m", "none"), ("m", "safe"), ("x", "none"))):
+        samples = [
+            made_sample(
+                f"p{n}",
+                float(n % 4 == 0),
+                category=f"c{n % 2}",
+                score={"certain": n % 3 == 0},
+            )
+            for n in range(60)
+        ]
+        path = made_log(folder / f"{name}.eval", model, samples, second=name)
+        log = read_eval_log(str(path))
+        log.eval.task_args = {"system_prompt": prompt}
+        write_eval_log(log, str(path))
+    logs = read_logs(folder)
+    rows = logs.responses
+    number = rows["id"].str[1:].astype(int)
+    missed = (rows["model"] == "m (system_prompt=none)") & ~rows["certain"] & (number % 4 == 1)
+    return find(logs, (rows["refused"] | missed).astype("float64").where(number % 12 < 6))
+
+
+def test_all_that_is_compared_is_corrected_by_labels_or_withheld(tmp_path: Path) -> None:
+    found = corrected(tmp_path)
+    over = found.models.set_index("model")["rate"]
+    a, b = (f"m (system_prompt={prompt})" for prompt in ("none", "safe"))
+    effect = found.effects.set_index("factor").loc["system_prompt"]
+    assert over[a] > 0.3
+    assert effect[["rate_a", "rate_b"]].tolist() == pytest.approx([over[a], over[b]])
+    assert effect["difference"] == pytest.approx(over[a] - over[b])
+    assert effect["upper"] - effect["lower"] > 0.1
+    assert found.standing_out is None
+    assert found.groups == {}
+    assert found.standing is None
+    text = answers(found)
+    assert "isn't tested here" in text["Which prompts?"][0]
+    tables = {table.name: table for table in report_tables(found)}
+    assert "worst-categories" not in tables
+    assert "as they stand" in tables["vote-agreement"].note
+
+
+def test_what_corrected_rates_could_be_is_what_the_sample_leaves_open(tmp_path: Path) -> None:
+    models = corrected(tmp_path).models.set_index("model")
+    for _, row in models.iterrows():
+        assert row["lowest"] < row["rate"] < row["highest"], "some are uncertain and not labelled"
+        assert row["lowest"] == pytest.approx(row["known_lower"])
+        assert row["highest"] == pytest.approx(row["known_upper"])
+
+
+def test_the_order_of_models_is_told_with_what_the_test_says_of_it(tmp_path: Path) -> None:
+    for model, refused in {"a": 8, "b": 6}.items():
+        votes_log(tmp_path, model, {f"p{n}": float(n < refused) for n in range(30)})
+    assert "a refused most" in said(tmp_path)
+    assert "b fewest, 20.0 % (9.5–37.3), which may be chance." in said(tmp_path)
+
+
+def test_differences_that_would_not_stand_are_told_with_how_much_it_takes(tmp_path: Path) -> None:
+    for model, signs in {"a": "1" * 12 + "+" * 18 + "0" * 30, "b": "0" * 40 + "-" * 20}.items():
+        samples = [
+            made_sample(f"p{n}", float(sign in "1+"), score={"certain": sign in "10"})
+            for n, sign in enumerate(signs)
+        ]
+        made_log(tmp_path / f"{model}.eval", model, samples)
+    assert re.search(
+        r"This difference would not be more than chance if all uncertain and missing verdicts went "
+        r"against it; it would unless more than [1-9]0 % did\.",
+        said(tmp_path),
+    )

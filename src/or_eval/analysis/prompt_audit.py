@@ -184,7 +184,8 @@ def _labels(prompts: pd.DataFrame, audit: pd.DataFrame) -> pd.DataFrame:
     for label, right in _RIGHT.items():
         ids = prompts.index[prompts["label"] == label]
         known = audit[audit.index.isin(ids) & audit["harm"].notna()]
-        value, drawn = _share(known, right, np.ones(len(known)), np.random.default_rng(_SEED))
+        said, random = _said(known, right), np.random.default_rng(_SEED)
+        value, drawn = _share(said, said["part"], _luck(said, random), random)
         low, high = np.quantile(drawn, _ENDS)
         bounds = (np.nan, np.nan) if known.empty else (min(low, value), max(high, value))
         rows.append((label.value, len(ids), len(known), value, *bounds))
@@ -213,12 +214,11 @@ def _corrected(
     part = np.array([1 - raw.value, raw.value])
     drawn_part = _as_beta(raw, random)
     drawn_parts = np.column_stack([1 - drawn_part, drawn_part])
-    of_refused: Floats = refused[known.index].to_numpy(dtype=np.float64)
-    of_answered: Floats = 1 - of_refused
+    said = _said(known, _RIGHT[label], refused[known.index])
     # Labels count once for both sides, so that these err together where a prompt is on both.
-    luck = random.exponential(size=(_DRAWS, len(known)))
-    pooled = _share(known, _RIGHT[label], np.ones(len(known)), random)[0]
-    sides = [_share(known, _RIGHT[label], of, random, luck) for of in (of_answered, of_refused)]
+    luck = _luck(said, random)
+    sides = [_share(said, of, luck, random) for of in (1 - said["part"], said["part"])]
+    pooled = _share(said, said["part"] * 0 + 1, luck, random)[0]
     shares = np.array([pooled if np.isnan(share) else share for share, _ in sides])
     drawn_shares = np.column_stack([drawn for _, drawn in sides])
     of_sides = [_refused(group[verdict == side], found, side) for side in (0.0, 1.0)]
@@ -275,12 +275,29 @@ def _refused(
     return float(expected(group, found).mean()), drawn
 
 
+def _said(known: pd.DataFrame, right: str, part: pd.Series[float] | None = None) -> pd.DataFrame:
+    """Count labels that say the same of prompts that are alike.
+
+    Args:
+        known: Labels of prompts, by the prompts' ids.
+        right: What right ones say.
+        part: How far each prompt is refused; wholly, by default.
+
+    Returns:
+        A row per kind: ``chance``, ``right``, ``part`` and ``count``.
+    """
+    of = pd.Series(1.0, known.index) if part is None else part
+    kinds = known.assign(right=known["harm"] == right, part=of).groupby(["chance", "right", "part"])
+    return kinds.size().rename("count").reset_index().astype("float64")
+
+
+def _luck(said: pd.DataFrame, random: np.random.Generator) -> Floats:
+    """Draw what labels of each kind weigh together: on average, as many as they are."""
+    return random.gamma(said["count"].to_numpy(), size=(_DRAWS, len(said)))
+
+
 def _share(
-    known: pd.DataFrame,
-    right: str,
-    part: Floats,
-    random: np.random.Generator,
-    luck: Floats | None = None,
+    said: pd.DataFrame, part: pd.Series[float], luck: Floats, random: np.random.Generator
 ) -> tuple[float, Floats]:
     """Give the share of right labels, and shares as they may be: a Bayesian bootstrap with a prior.
 
@@ -288,20 +305,18 @@ def _share(
     from the beta distribution of so many right and wrong ones (Rubin, 1981).
 
     Args:
-        known: Labels of prompts.
-        right: What right ones say.
-        part: How far each counts.
-        random: For draws.
-        luck: What each label weighs in each draw, on average one; drawn by default.
+        said: Of :func:`_said`.
+        part: How far each kind counts.
+        luck: Of :func:`_luck`.
+        random: For draws of what is supposed before anything is known.
     """
-    weight = part / known["chance"].to_numpy(dtype=np.float64)
-    is_right, total = (known["harm"] == right).to_numpy(dtype=np.float64), weight.sum()
-    share = float(weight @ is_right / total) if total else np.nan
-    usual = float(weight @ weight / total) if total else 1.0
+    weight, right, count = (part / said["chance"]).to_numpy(), said["right"], said["count"]
+    of_right = weight * right.to_numpy()
+    total = float(weight @ count)
+    share = float(of_right @ count) / total if total else np.nan
+    usual = float(weight**2 @ count) / total if total else 1.0
     supposed = usual * random.gamma(PRIOR, size=(2, _DRAWS))
-    drawn = random.exponential(size=(_DRAWS, len(known))) if luck is None else luck
-    rights, wrongs = drawn @ (weight * is_right), drawn @ (weight * (1 - is_right))
-    rights, wrongs = rights + supposed[0], wrongs + supposed[1]
+    rights, wrongs = luck @ of_right + supposed[0], luck @ (weight - of_right) + supposed[1]
     shares: Floats = rights / (rights + wrongs)
     return share, shares
 

@@ -342,10 +342,11 @@ def _uncertain(found: Findings) -> list[str]:
     if not unsure:
         return []
     are = "is a guess" if unsure == 1 else "are guesses"
+    allowed = ", which rates allow for" if found.people and len(found.corrected) else ""
     return [
         f"{unsure:,} of {counted(len(verdicts), 'verdict')} "
         f"({100 * unsure / len(verdicts):.1f} %) {are} of rules that weren't certain, since no "
-        "judge was asked: expect errors among them."
+        f"judge was asked: expect errors among them{allowed}."
     ]
 
 
