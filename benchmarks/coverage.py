@@ -40,7 +40,7 @@ POWER = 0.8
 
 _PROMPT_ICC = 0.5
 _DESIGN_ICC = 0.3
-_HALVINGS = 9
+_HALVINGS = 12
 
 
 class World(NamedTuple):

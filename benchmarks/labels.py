@@ -276,7 +276,6 @@ def prompts(runs: int, seed: int = 1) -> pd.DataFrame:
         verdicts = "rules, corrected" if with_rules else "right"
         chances = "own" if varied else "one"
         rows.append((rate, rate_of_wrong, verdicts, epochs, chances, *(held / runs)))
-        print(rows[-1], flush=True)
     columns = [
         *("harmless refused", "others refused", "verdicts", "epochs", "chances"),
         *("corrected", "as labelled", "width"),
