@@ -226,17 +226,19 @@ def of_models(**refused: str) -> pd.DataFrame:
 
 
 def test_a_difference_stands_where_the_test_finds_it_with_verdicts_against_it() -> None:
-    def standing_of(a: str, b: str) -> tuple[int, int, float]:
+    def standing_of(a: str, b: str) -> tuple[int, dict[float, int]]:
         frame = of_models(a=a, b=b)
         return tuple(standing(frame, compare_models(frame)))
 
-    assert standing_of("1" * 20 + "0" * 20, "0" * 40) == (1, 1, 1.0)
+    always = {0.1: 1, 0.25: 1, 0.5: 1, 1.0: 1}
+    assert standing_of("1" * 20 + "0" * 20, "0" * 40) == (1, always)
     # Two prompts of the worst case are no difference beyond chance, whatever their sign.
-    assert standing_of("1" * 3 + "+" * 17 + "0" * 20, "0" * 39 + "-")[:2] == (1, 0)
-    part = standing_of("1" * 12 + "+" * 18 + "0" * 30, "0" * 40 + "-" * 20)[2]
-    assert 0 < part < 1
+    assert standing_of("1" * 3 + "+" * 17 + "0" * 20, "0" * 39 + "-")[1][1.0] == 0
+    part = standing_of("1" * 12 + "+" * 18 + "0" * 30, "0" * 40 + "-" * 20)[1]
+    assert part[0.1] == 1
+    assert list(part.values())[-1] == 0
     # B refuses more: its verdicts go to the answers, and those of A to the refusals
-    assert standing_of("0" * 40, "1" * 20 + "+" * 2 + "0" * 18) == (1, 1, 1.0)
+    assert standing_of("0" * 40, "1" * 20 + "+" * 2 + "0" * 18) == (1, always)
 
 
 def test_verdicts_that_are_missing_go_against_a_difference_too() -> None:
@@ -245,7 +247,7 @@ def test_verdicts_that_are_missing_go_against_a_difference_too() -> None:
         frame["id"].isin([f"p{n}" for n in range(17)]) & (frame["model"] == "a"), "refused"
     ] = pd.NA
     told = compare_models(of_models(a="1" * 20 + "0" * 20, b="0" * 40))
-    assert standing(frame, told)[:2] == (1, 0)
+    assert list(standing(frame, told).stand.values())[-1] == 0
 
 
 def test_the_correlation_is_over_models_and_not_over_their_conditions() -> None:

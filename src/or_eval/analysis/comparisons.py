@@ -16,7 +16,8 @@ from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.intervals import normal_quantile
 from or_eval.schema import Label
 
-_TENTHS = 10
+SHARES = (0.1, 0.25, 0.5, 1.0)
+"""How much of the open verdicts is let go against differences."""
 _SEED = 20250101
 
 
@@ -144,20 +145,19 @@ class Standing(NamedTuple):
 
     Attributes:
         differences: How many are more than chance by the verdicts as they are.
-        stand: How many still are if all uncertain and missing verdicts go against each.
-        share: The largest share of these, in tenths, that may go against each and leave all so.
+        stand: How many still are, by the share of uncertain and missing verdicts that goes against
+            each; none with larger shares than those given.
     """
 
     differences: int
-    stand: int
-    share: float
+    stand: dict[float, int]
 
 
 def standing(responses: pd.DataFrame, differences: pd.DataFrame) -> Standing:
     """Test differences again with verdicts that go against them.
 
     The uncertain and missing verdicts of the model that refuses more are taken for answers, those
-    of the other for refusals: all of them, or a random part.
+    of the other for refusals: a random part of them (:data:`SHARES`), or all.
 
     Args:
         responses: The responses that were compared, to prompts of one label.
@@ -184,12 +184,12 @@ def standing(responses: pd.DataFrame, differences: pd.DataFrame) -> Standing:
         same = np.sign(table["difference"]) == np.sign(differences["difference"].to_numpy())
         return int((sure.to_numpy() & same & (table["verdict"] == MORE)).sum())
 
-    stand, count = left(1.0), int(sure.sum())
-    low, high = (_TENTHS, _TENTHS) if stand == count else (0, _TENTHS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if left(middle / _TENTHS) == count else (low, middle)
-    return Standing(count, stand, low / _TENTHS)
+    stand = {}
+    for share in SHARES:
+        stand[share] = left(share)
+        if not stand[share]:
+            break
+    return Standing(int(sure.sum()), stand)
 
 
 def compare_groups(responses: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -30,6 +30,7 @@ _MOST_PAIRS = 3
 _HIGH_UNSCORED = 0.05
 _FEWEST_CORRELATED = 4
 _SIGNIFICANT = 0.05
+_PARTS = {0.1: "a tenth", 0.25: "a quarter", 0.5: "half", 1.0: "all"}
 _THINGS = {
     "over_refusal": "harmless prompts",
     "toxic_rejection": "toxic prompts",
@@ -225,20 +226,25 @@ def _doubtful_order(found: Findings) -> list[str]:
     """Tell how many differences the test still finds if uncertain verdicts go against them."""
     if found.standing is None or not found.standing.differences:
         return []
-    of, stand, part = found.standing
-    against = "all uncertain and missing verdicts went against"
-    told, it = (
-        ("This difference", "it")
-        if of == 1
-        else (f"{'All' if stand == of else stand or 'None'} of these {of} differences", "them")
-    )
-    if stand == of:
-        return [f"{told} would be more than chance even if {against} {it}."]
-    said = f"{told} would {'not ' if of == 1 else ''}be more than chance if {against} {it}"
-    all_ = "it" if of == 1 else "all"
-    if part == 0:
-        return [f"{said}, nor would {all_} if a tenth did."]
-    return [f"{said}; {all_} would unless more than {100 * part:.0f} % did."]
+    of, stand = found.standing
+    it, those = ("it", "This difference") if of == 1 else ("them", f"All of these {of} differences")
+    if stand.get(1.0) == of:
+        return [
+            f"{those} would be more than chance even if all uncertain and missing verdicts went "
+            f"against {it}."
+        ]
+    (first, count), *rest = stand.items()
+    subject = "This difference" if of == 1 else f"{count or 'None'} of these {of} differences"
+    if of == 1:
+        told = f"{subject} would {'' if count else 'not '}be more than chance"
+        rest = [(share, left) for share, left in rest if not left]
+    else:
+        told = f"{subject} would be more than chance"
+    told += f" if {_PARTS[first]} of the uncertain and missing verdicts went against {it}"
+    more = [
+        f"{'not' if of == 1 else left or 'none'} if {_PARTS[share]} did" for share, left in rest
+    ]
+    return [f"{', '.join([told, *more])}."]
 
 
 def _safety_for_refusal(found: Findings) -> list[str]:
