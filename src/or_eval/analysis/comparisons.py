@@ -11,13 +11,15 @@ import pandas as pd
 
 from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
 from or_eval.analysis.families import families_by_id
-from or_eval.analysis.paired_tests import COLUMNS, MORE, Contrast, between, compare_all, paired
+from or_eval.analysis.group_tests import TESTED, Numbers, Scored, Sides, compare_sides
+from or_eval.analysis.paired_tests import MORE, Contrast, Floats, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
-from or_eval.intervals import normal_quantile
+from or_eval.intervals import family_codes, normal_quantile
 from or_eval.schema import Label
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
 """How much of the open verdicts is let go against differences."""
+_LEAST_SPREAD = 4
 _SEED = 20250101
 
 
@@ -196,7 +198,7 @@ def compare_groups(responses: pd.DataFrame, column: str) -> pd.DataFrame:
     """Compare groups of prompts within each model: methods, languages, sources, levels.
 
     Groups of rewrites of the same seeds are compared as such: what the prompts of a family have
-    in common cancels.
+    in common cancels. All rows of a label are one question.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
@@ -204,30 +206,36 @@ def compare_groups(responses: pd.DataFrame, column: str) -> pd.DataFrame:
 
     Returns:
         A row per label, model and pair: ``label``, ``model``, ``a``, ``b``, ``rate_a``,
-        ``rate_b``, and what :func:`or_eval.analysis.paired_tests.compare_all` gives.
+        ``rate_b``, and what :func:`or_eval.analysis.group_tests.compare_sides` gives.
     """
     parts = []
     for label in measures_in(responses):
         of_label = responses[(responses["label"] == label) & responses[column].notna()]
-        means = prompt_means(of_label)
-        group = of_label.drop_duplicates("id").set_index("id")[column].reindex(means.index)
-        rows: list[dict[str, Any]] = []
-        contrasts: list[Contrast] = []
-        for model in means.columns:
-            values = means[model].to_numpy()
-            by_group = means[model].groupby(group).mean()
-            for a, b in combinations(sorted(group.unique()), 2):
-                contrasts.append(between(values, group == a, group == b))
-                rates = {"rate_a": by_group[a], "rate_b": by_group[b]}
-                rows.append({"label": label.value, "model": model, "a": a, "b": b, **rates})
-        tested = compare_all(contrasts, families_by_id(responses).reindex(means.index))
+        means, groups, names = _grouped(of_label, column)
+        pairs = list(combinations(range(len(names)), 2))
+        if not pairs:
+            continue
+        rows = [
+            {"label": label.value, "model": model, "a": names[a], "b": names[b]}
+            for model in means.columns
+            for a, b in pairs
+        ]
+        tested = compare_sides(
+            [Scored(means[model].to_numpy(), means[model].to_numpy()) for model in means],
+            groups,
+            family_codes(families_by_id(responses).reindex(means.index))[0],
+            [Sides(a, b) for a, b in pairs],
+        )
         parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
-    columns = ["label", "model", "a", "b", "rate_a", "rate_b", *COLUMNS]
-    return pd.concat(parts, ignore_index=True).reindex(columns=columns)
+    columns = ["label", "model", "a", "b", "rate_a", "rate_b", *TESTED]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def standing_out(responses: pd.DataFrame, column: str) -> pd.DataFrame:
     """Compare each group of safe prompts with all others, over all models.
+
+    Models are compared with themselves alone: one that refuses much and was asked some categories
+    only makes none of these stand out.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
@@ -235,13 +243,53 @@ def standing_out(responses: pd.DataFrame, column: str) -> pd.DataFrame:
 
     Returns:
         A row per group: its name in ``column``, and what
-        :func:`or_eval.analysis.paired_tests.compare_all` gives: the difference of its rate from
-        that of all other prompts.
+        :func:`or_eval.analysis.group_tests.compare_sides` gives: the difference of its rate from
+        that of all other prompts, within models.
     """
     safe = responses[(responses["label"] == Label.SAFE) & responses[column].notna()]
-    means = prompt_means(safe).mean(axis=1)
-    group = safe.drop_duplicates("id").set_index("id")[column].reindex(means.index)
-    names = sorted(group.unique())
-    contrasts = [between(means.to_numpy(), group == name, group != name) for name in names]
-    tested = compare_all(contrasts, families_by_id(responses).reindex(means.index))
-    return pd.concat([pd.DataFrame({column: names}), tested], axis=1)
+    means, groups, names = _grouped(safe, column)
+    tested = compare_sides(
+        [_over_models(means.to_numpy(), groups, len(names))],
+        groups,
+        family_codes(families_by_id(responses).reindex(means.index))[0],
+        [Sides(group) for group in range(len(names))],
+    )
+    return pd.concat([pd.DataFrame({column: names}), tested[list(TESTED)]], axis=1)
+
+
+def _grouped(responses: pd.DataFrame, column: str) -> tuple[pd.DataFrame, Numbers, list[str]]:
+    """Give prompts' refused shares, the number of each prompt's group, and the groups' names."""
+    means = prompt_means(responses)
+    group = responses.drop_duplicates("id").set_index("id")[column].reindex(means.index)
+    numbers, names = pd.factorize(group, sort=True)
+    return means, numbers.astype(np.int64), [str(name) for name in names]
+
+
+def _over_models(values: Floats, groups: Numbers, count: int) -> Scored:
+    """Put several models' shares of prompts into one score.
+
+    It is how far they are, together, from each model's own mean, in standard deviations for that
+    set of models: a prompt that fewer were asked is no surer for it.
+    """
+    asked = ~np.isnan(values)
+    in_groups = np.array([asked[groups == group].sum(axis=0) for group in range(count)])
+    asked &= (in_groups > 0).sum(axis=0) > 1  # one group alone tells of no difference
+    filled, of_model = np.where(asked, values, 0.0), np.maximum(asked.sum(axis=0), 1)
+    apart = np.where(asked, filled - filled.sum(axis=0) / of_model, 0.0)
+    together = asked.T.astype(np.float64) @ asked
+    alike = (apart.T @ apart) / np.maximum(together, 1)
+    variance = np.einsum("im,mn,in->i", asked, alike, asked)
+    least = (asked * np.diag(alike)).max(axis=1) / _LEAST_SPREAD
+    spread = np.sqrt(np.maximum(variance, least))
+    spread = np.where(spread > 0, spread, 1.0)
+    known = asked.any(axis=1)
+    moved = np.column_stack(
+        [
+            (asked * ((groups == group)[:, None] - in_groups[group] / of_model)).sum(axis=1)
+            for group in range(count)
+        ]
+    )
+    shares = filled.sum(axis=1) / np.maximum(asked.sum(axis=1), 1)
+    return Scored(
+        np.where(known, apart.sum(axis=1) / spread, np.nan), shares, moved / spread[:, None]
+    )

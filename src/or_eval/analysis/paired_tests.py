@@ -1,8 +1,9 @@
 """One test for all comparisons: families of prompts as units, with p-values and intervals at once.
 
-Every comparison that a report makes, between models, runs, methods or languages, goes through
-:func:`compare_all`. What is compared are means over prompts, of which a contrast tells how far
-each prompt moves the difference.
+Every comparison of the same prompts, between models, runs or settings, goes through
+:func:`compare_all`; groups of other prompts are compared by :mod:`or_eval.analysis.group_tests`.
+What is compared are means over prompts, of which a contrast tells how far each prompt moves the
+difference.
 """
 
 from __future__ import annotations
@@ -52,8 +53,6 @@ class Contrast(NamedTuple):
         below: Variance that a correction of the difference by a sample of the truth adds to how
             far the true one may be below it.
         above: The same for above: a sample that found few errors leaves room for more, not fewer.
-        apart: Whether its sides are other prompts. Flips hold where each family has both sides;
-            the standard error has to agree where one side may be a prompt or two.
         floor: What the standard error is at least, beside that of flips. Where one prompt stands
             against the mean of many, families' differences aren't as likely to be of either sign:
             flips alone would call it different too often where few are refused, or families few.
@@ -68,7 +67,6 @@ class Contrast(NamedTuple):
     down: float
     below: float = 0.0
     above: float = 0.0
-    apart: bool = False
     floor: float = 0.0
 
 
@@ -96,32 +94,6 @@ def paired(one: ArrayLike, other: ArrayLike, strata: ArrayLike | None = None) ->
         down -= float(toward.clip(max=0).mean()) / len(parts)
     least, moved = float((weights**2).sum()), float(np.nansum(np.abs(gaps)))
     return Contrast(up - down, residuals, weights, least, moved, up, down)
-
-
-def between(values: ArrayLike, first: ArrayLike, second: ArrayLike) -> Contrast:
-    """Contrast the means of two sets of prompts, as of two methods or languages.
-
-    Args:
-        values: Value of each prompt, NaN where there is none: (prompts,).
-        first: Which prompts are of the first set.
-        second: Which are of the second.
-    """
-    known = np.asarray(values, dtype=np.float64)
-    weights, residuals = np.zeros(len(known)), np.zeros(len(known))
-    means, sizes, moved = [], [], 0.0
-    for side, sign in ((first, 1), (second, -1)):
-        part = np.asarray(side, dtype=bool) & ~np.isnan(known)
-        size = int(part.sum())
-        if size == 0:
-            return _nothing(len(known))
-        mean = float(known[part].mean())
-        weights[part] = 1 / (2 * size)
-        residuals[part] = sign * (known[part] - mean) / size
-        means.append(mean)
-        sizes.append(size)
-        moved += size * min(mean, 1 - mean)
-    up, down = min(means[0], 1 - means[1]), min(means[1], 1 - means[0])
-    return Contrast(up - down, residuals, weights, 1 / max(sizes), moved, up, down, apart=True)
 
 
 def _nothing(size: int) -> Contrast:
@@ -193,7 +165,6 @@ class _Scales(NamedTuple):
     below: Floats
     above: Floats
     floor: Floats
-    apart: NDArray[np.bool_]
     by_family: Floats
     of_prompts: tuple[Floats, Floats, Floats]
     of_families: tuple[Floats, Floats, Floats]
@@ -218,7 +189,6 @@ class _Scales(NamedTuple):
         spread = float((of_families[0] * effective / (effective - 1)).sum())
         return cls(
             *(difference, least, moved, up, down, below, above, floor),
-            np.array([one.apart for one in contrasts]),
             residuals + difference[:, None] * weights,
             (first, second, third),
             of_families,
@@ -281,8 +251,6 @@ class _Scales(NamedTuple):
         error = self.error(0.0)
         size = np.divide(np.abs(self.difference), error, np.zeros_like(error), where=error > 0)
         p, critical = self._flipped(size, cautious)
-        normal = np.array([2 * NormalDist().cdf(-one) for one in size])
-        p = np.where(self.apart, np.maximum(p, normal), p)
         sure = p < 1 - LEVEL
         lower, upper = (self.edges(end, max(critical, normal_quantile())) for end in (-1, 1))
         first, second = sure & (self.difference > 0), sure & (self.difference < 0)

@@ -1,0 +1,507 @@
+"""One test for groups of prompts: categories, languages, methods, sources.
+
+Groups hold other prompts, so that no prompt's difference can be flipped, as it is where models are
+compared (:mod:`or_eval.analysis.paired_tests`). What can be exchanged, if groups make no
+difference, is which prompts are of which group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from or_eval.analysis.paired_tests import CHANCE, COLUMNS, MORE, UNKNOWN, Floats
+from or_eval.intervals import LEVEL, Estimate, effective_size, normal_quantile
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+TESTED = tuple(name for name in COLUMNS if name != "detectable")
+
+_DRAWS = 1999
+_SEED = 20250101
+_MOST_SKEWED = 2.0
+"""Beyond it the cube root makes too much of what lies near the mean."""
+_INFORMED = 0.5
+"""How much of what two sides tell of their difference has to be left where only families of one
+size are exchanged; with less, the intervals of their rates tell more."""
+_JUST = 1e-9
+_HALVINGS = 40
+_LARGE = 20.0
+_STRAIGHT = 1e-3
+_MOST_ALIKE = 0.95
+_ROUNDING = 9
+
+
+class Sides(NamedTuple):
+    """Two groups that are compared, by number; one and all others without a second."""
+
+    first: int
+    second: int | None = None
+
+
+class Scored(NamedTuple):
+    """What prompts are compared by.
+
+    Attributes:
+        scores: A score of each prompt, NaN where there is none: its refused share, or what it
+            comes to over several models.
+        shares: The refused share of each.
+        moved: By how much the scores change if all prompts of a group are refused by one more:
+            (prompts, groups). None where scores are shares.
+    """
+
+    scores: Floats
+    shares: Floats
+    moved: Floats | None = None
+
+
+def compare_sides(
+    scored: Sequence[Scored], groups: Numbers, families: Numbers, sides: Sequence[Sides]
+) -> pd.DataFrame:
+    """Test all comparisons of groups together, by exchange of their prompts.
+
+    Where all prompts of a family are of one group, as of a category, whole families are exchanged
+    with families of as many prompts; where they are of several, as languages or methods of one
+    seed, those of one group with those of another. So the test is exact if groups make no
+    difference, however alike the prompts of a family and however unequal the groups are. Where a
+    family has more prompts in one of its groups than in another, single prompts are exchanged as
+    well, and the larger p counts: a prompt and the mean of many can't be exchanged as they are, nor
+    prompts one by one that were all written from one translation.
+
+    What the prompts of the first side differ by from those that they can be exchanged with is
+    added up (as Mantel and Haenszel, 1959, do over strata) and divided by the standard error that
+    exchange gives it; of two groups, exchange among these alone, so that a third that is unlike
+    them makes no difference (Chung and Romano, 2013). Where few are refused or one side is small,
+    such numbers have one long tail, which their skewness makes normal (Wilson and Hilferty, 1931):
+    small groups would stand out too often, and hide large ones. Each comparison is held against
+    the largest of itself and of all that are smaller, in the same draws for all models, from the
+    largest on until one isn't beyond chance (Westfall and Young, 1993).
+
+    Sides with hardly a family in common or of one size leave too little to exchange. They are told
+    apart by the intervals of their rates (Zou and Donner, 2008); p is then a sum of both kinds'.
+
+    What no exchange of these responses would make more than chance can't be told: a side has too
+    few families, or too few responses are refused, or answered.
+
+    Args:
+        scored: What prompts are compared by, one for each model.
+        groups: Number of each prompt's group.
+        families: Number of each prompt's family.
+        sides: The comparisons that are made for each model: all of two groups, or all of one and
+            the others.
+
+    Returns:
+        A row per model and comparison: ``rate_a`` and ``rate_b``, and :data:`TESTED`: the
+        ``difference`` with ``lower`` and ``upper`` (made of the rates' intervals, for all rows at
+        once; they leave out zero where p is under 0.05), ``p``, ``verdict`` and ``families``.
+    """
+    keys = np.random.default_rng(_SEED).random((_DRAWS, len(groups)))
+    orders: dict[tuple[bytes, bool], Numbers] = {}
+    models = [_Model.of(one, groups, families, sides, keys, orders) for one in scored]
+    table = pd.DataFrame([row._asdict() for model in models for row in model.rows])
+    exchanged = table.pop("exchanged").to_numpy(dtype=bool)
+    sizes, reach = (table.pop(name).to_numpy(dtype=np.float64) for name in ("size", "reach"))
+    alone = int((~exchanged & (reach > 0)).sum())
+    p, most, critical = np.zeros(len(table)), np.zeros(len(table)), normal_quantile()
+    for level in range(max(len(model.sizes) for model in models)):
+        drawn = [model.sizes[min(level, len(model.sizes) - 1)] for model in models]
+        chance = _Chance.of(np.concatenate(drawn, axis=1), alone)
+        found = chance.single(sizes)
+        found[exchanged] = chance.stepwise()
+        p, most = np.maximum(p, found), np.maximum(most, chance.single(reach))
+        critical = max(critical, chance.critical())
+    told = most < 1 - LEVEL
+    sure = told & (p < 1 - LEVEL)
+    difference, wider = table["difference"], critical / normal_quantile()
+    lower = (difference - wider * table.pop("below")).clip(lower=-1)
+    upper = (difference + wider * table.pop("above")).clip(upper=1)
+    lower = np.where(sure & (difference > 0), lower.clip(lower=_JUST), lower.clip(upper=0))
+    upper = np.where(sure & (difference < 0), upper.clip(upper=-_JUST), upper.clip(lower=0))
+    for name, values in (("lower", lower), ("upper", upper), ("p", p)):
+        table[name] = np.where(told, values, np.nan)
+    table["verdict"] = np.where(sure, MORE, np.where(told, CHANCE, UNKNOWN))
+    return table[["rate_a", "rate_b", *TESTED]]
+
+
+class _Chance(NamedTuple):
+    """What comparisons come to by chance.
+
+    Attributes:
+        sizes: Those by exchange, as observed and in each draw: (draws, comparisons).
+        largest: The largest of each draw, in order.
+        alone: How many others there are, whose chances are added.
+    """
+
+    sizes: Floats
+    largest: Floats
+    alone: int
+
+    @classmethod
+    def of(cls, sizes: Floats, alone: int) -> _Chance:
+        """Put draws in order."""
+        return cls(sizes, np.sort(sizes.max(axis=1, initial=0.0)), alone)
+
+    def single(self, sizes: Floats) -> Floats:
+        """Give how likely any comparison is to be of such a size or larger."""
+        draws = len(self.largest)
+        above = draws - np.searchsorted(self.largest, sizes.round(_ROUNDING))
+        p: Floats = np.minimum(above / draws + self._of_others(sizes), 1.0)
+        return p
+
+    def stepwise(self) -> Floats:
+        """Give the p-value of each that is exchanged, step by step."""
+        observed = self.sizes[0]
+        order = np.argsort(observed, kind="stable")
+        top, p = np.zeros(len(self.sizes), dtype=self.sizes.dtype), self._of_others(observed)
+        for at in order:
+            np.maximum(top, self.sizes[:, at], out=top)
+            p[at] += (top >= observed[at]).mean()
+        p[order] = np.maximum.accumulate(p[order][::-1])[::-1]
+        return np.minimum(p, 1.0)
+
+    def critical(self) -> float:
+        """Give the size that the largest of all comes to in one of twenty runs."""
+        low, high = normal_quantile(), _LARGE
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            kept = float(self.single(np.array([middle]))[0]) >= 1 - LEVEL
+            low, high = (middle, high) if kept else (low, middle)
+        return high
+
+    def _of_others(self, sizes: Floats) -> Floats:
+        if not self.alone:
+            return np.zeros(len(sizes))
+        beyond = NormalDist().cdf
+        return np.array([2 * self.alone * beyond(-abs(float(size))) for size in sizes])
+
+
+class _Row(NamedTuple):
+    """A comparison.
+
+    Attributes:
+        rate_a: Rate of the first side.
+        rate_b: Rate of the second.
+        difference: The difference, by exchange or else of the rates.
+        below: How far below it the interval of this comparison alone begins.
+        above: How far above it that ends.
+        families: Number of families on both sides.
+        exchanged: Whether it is tested by exchange.
+        size: If not, how large it is, in standard errors.
+        reach: How large it could have been with these responses.
+    """
+
+    rate_a: float = np.nan
+    rate_b: float = np.nan
+    difference: float = np.nan
+    below: float = np.nan
+    above: float = np.nan
+    families: int = 0
+    exchanged: bool = False
+    size: float = 0.0
+    reach: float = 0.0
+
+
+class _Model(NamedTuple):
+    """The comparisons of one model.
+
+    Attributes:
+        rows: All of them.
+        sizes: Sizes of those by exchange, as observed and in each draw: (draws, comparisons).
+            Where cells of mixed families are unequal, there are two: cells exchanged as wholes, and
+            prompt by prompt.
+    """
+
+    rows: list[_Row]
+    sizes: list[Floats]
+
+    @classmethod
+    def of(
+        cls,
+        one: Scored,
+        groups: Numbers,
+        families: Numbers,
+        sides: Sequence[Sides],
+        keys: Floats,
+        orders: dict[tuple[bytes, bool], Numbers],
+    ) -> _Model:
+        """Compare the sides of one model by the random ``keys`` of prompts."""
+        known = ~np.isnan(one.scores)
+        if not known.any():
+            return cls([_Row()] * len(sides), [np.zeros((len(keys) + 1, 0))])
+        one = Scored(*(part if part is None else part[known] for part in one))
+        families = np.unique(families[known], return_inverse=True)[1]
+        cells = _Cells.laid_out(groups[known], families)
+        weighed = [_Weights.of(cells, side) for side in sides]
+        used = [weights for weights in weighed if weights.left >= _INFORMED]
+        sizes, reach = [], np.full(len(used), np.inf)
+        for single in (False, True) if cells.unequal() else (False,):
+            drawn = cells.drawn(one.scores, keys[:, known], single, orders, known.tobytes())
+            found = [
+                weights.sizes(drawn, cells.arranged(drawn[0], weights.cells), cells.size)
+                for weights in used
+            ]
+            of_level = [size.astype(np.float32) for size, _ in found]
+            sizes.append(np.column_stack([np.zeros((len(drawn), 0), np.float32), *of_level]))
+            reach = np.minimum(reach, [most for _, most in found])
+        reached, rates = iter(reach), _Rates(one.shares, families)
+        rows = []
+        for side, weights in zip(sides, weighed, strict=True):
+            row = rates.row(cells.place, weights)
+            if weights.left >= _INFORMED:
+                moved = (
+                    weights.first[cells.place] if one.moved is None else one.moved[:, side.first]
+                )
+                apart = (
+                    cells.means(one.scores) @ weights.cells / (cells.means(moved) @ weights.cells)
+                )
+                row = row._replace(
+                    difference=float(apart), exchanged=True, reach=float(next(reached))
+                )
+            elif one.moved is not None:
+                apart, by = (
+                    float(
+                        values[weights.first[cells.place]].mean()
+                        - values[weights.second[cells.place]].mean()
+                    )
+                    for values in (one.scores, one.moved[:, side.first])
+                )
+                row = row._replace(difference=apart / by if by else np.nan)
+            rows.append(row)
+        return cls(rows, sizes)
+
+
+class _Cells(NamedTuple):
+    """The prompts of one family in one group each, in order of what they are exchanged with.
+
+    Attributes:
+        place: Cell of each prompt.
+        group: Group of each cell.
+        family: Its family.
+        size: Its number of prompts.
+        mixed: Whether its family is of several groups.
+        stratum: Cells of one number can be exchanged: those of a mixed family, or all others that
+            have as many prompts.
+    """
+
+    place: Numbers
+    group: Numbers
+    family: Numbers
+    size: Numbers
+    mixed: Flags
+    stratum: Numbers
+
+    @classmethod
+    def laid_out(cls, groups: Numbers, families: Numbers) -> _Cells:
+        """Lay prompts out in cells."""
+        wide = int(groups.max()) + 1
+        names, cell = np.unique(families * wide + groups, return_inverse=True)
+        family, group = np.divmod(names, wide)
+        size = np.bincount(cell)
+        mixed = np.bincount(family)[family] > 1
+        stratum = np.where(mixed, size.max() + 1 + family, size)
+        order = np.lexsort((group, stratum))
+        columns = (group, family, size, mixed, stratum)
+        return cls(np.argsort(order)[cell], *(column[order] for column in columns))
+
+    def means(self, values: Floats) -> Floats:
+        """Give the mean of the prompts of each cell."""
+        means: Floats = np.bincount(self.place, values) / self.size
+        return means
+
+    def unequal(self) -> bool:
+        """Tell whether a mixed family has more prompts in one of its groups than in another."""
+        one = np.full(int(self.family.max()) + 1, -1)
+        one[self.family] = self.size
+        return bool((self.mixed & (one[self.family] != self.size)).any())
+
+    def drawn(
+        self,
+        values: Floats,
+        keys: Floats,
+        single: bool,
+        orders: dict[tuple[bytes, bool], Numbers],
+        known: bytes,
+    ) -> Floats:
+        """Give the cells' means as they are and in each draw: (draws, cells).
+
+        Args:
+            values: Value of each prompt.
+            keys: A random number for each draw and prompt.
+            single: Whether prompts of mixed families are exchanged one by one.
+            orders: Orders of draws that were made before, for the same prompts.
+            known: Names the prompts that have values.
+        """
+        prompts = np.argsort(self.place, kind="stable")
+        apart = single & self.mixed
+        counts = np.where(apart, self.size, 1)
+        cell = np.repeat(np.arange(len(counts)), counts)
+        wanted = np.repeat(apart, self.size)
+        wanted[np.cumsum(self.size) - self.size] = True
+        units = prompts[wanted]
+        held = np.where(apart[cell], values[units], self.means(values)[cell])
+        if (known, single) not in orders:
+            orders[known, single] = np.argsort(self.stratum[cell] + keys[:, units], axis=1)
+        found = np.concatenate([held[None], held[orders[known, single]]])
+        if single:
+            found = np.add.reduceat(found, np.cumsum(counts) - counts, axis=1) / counts
+        return found
+
+    def arranged(self, means: Floats, weights: Floats) -> Floats:
+        """Exchange cells so that their weighted sum is least, and so that it is largest."""
+        found = np.empty((2, len(means)))
+        to = np.lexsort((weights, self.stratum))
+        for row, sign in enumerate((-1, 1)):
+            found[row, to] = means[np.lexsort((sign * means, self.stratum))]
+        return found
+
+
+class _Weights(NamedTuple):
+    """A comparison as weights of cells.
+
+    Attributes:
+        cells: Weight of each cell.
+        first: Which cells are of the first side.
+        second: Which of the second.
+        left: The part that exchange leaves of what is known of the difference.
+        pairs: Of two groups, cells of families that have both: of the first, and of the second.
+        strata: Of two groups, the other cells, of one number of prompts each.
+    """
+
+    cells: Floats
+    first: Flags
+    second: Flags
+    left: float
+    pairs: tuple[Numbers, Numbers] | None
+    strata: list[Numbers]
+
+    @classmethod
+    def of(cls, cells: _Cells, side: Sides) -> _Weights:
+        """Weigh the cells of two sides."""
+        first = cells.group == side.first
+        second = ~first if side.second is None else cells.group == side.second
+        ours, theirs = (np.bincount(cells.family, cells.size * part) for part in (first, second))
+        both = (ours > 0) & (theirs > 0)
+        matched = np.where(both, ours * theirs / np.maximum(ours + theirs, 1), 0.0)
+        sign, inside = first * 1.0 - second, both[cells.family]
+        part = np.where(first, ours[cells.family], theirs[cells.family])
+        weights = sign * matched[cells.family] * cells.size / np.maximum(part, 1)
+        told, strata = float(matched.sum()), []
+        free = ~cells.mixed & (first | second)
+        for size in np.unique(cells.size[free]):
+            stratum = np.flatnonzero(free & (cells.size == size))
+            share = first[stratum].mean()
+            weights[stratum] = (first[stratum] - share) * size
+            told += float(weights[stratum[first[stratum]]].sum())
+            strata.append(stratum)
+        a, b = float(ours[~both].sum()), float(theirs[~both].sum())
+        whole = float(matched.sum()) + (a * b / (a + b) if a * b else 0.0)
+        pairs = None
+        if side.second is not None:
+            one, other = (np.flatnonzero(inside & part) for part in (first, second))
+            pairs = one[np.argsort(cells.family[one])], other[np.argsort(cells.family[other])]
+        return cls(weights, first, second, told / whole if whole else 0.0, pairs, strata)
+
+    def sizes(self, drawn: Floats, ends: Floats, size: Numbers) -> tuple[Floats, float]:
+        """Give the size in each draw, and the largest of all that exchange could give.
+
+        Args:
+            drawn: The cells' means: (draws, cells).
+            ends: Those of the least and of the largest weighted sum.
+            size: The cells' numbers of prompts.
+        """
+        if self.pairs is not None:
+            return self._of_two(drawn, size), float(self._of_two(ends, size).max())
+        sums = drawn @ self.cells
+        variance, third = float((sums**2).mean()), float((sums**3).mean())
+        return (
+            _normal(sums, variance, third),
+            float(_normal(ends @ self.cells, variance, third).max()),
+        )
+
+    def _of_two(self, drawn: Floats, size: Numbers) -> Floats:
+        """Measure two groups by what exchange among these two alone does."""
+        assert self.pairs is not None
+        one, other = self.pairs
+        apart = (drawn[:, one] - drawn[:, other]) * self.cells[one]
+        sums, variance = apart.sum(axis=1), (apart**2).sum(axis=1)
+        third = np.zeros(len(drawn))
+        for stratum in self.strata:
+            n, a = len(stratum), int(self.first[stratum].sum())
+            b = n - a
+            if not a * b:
+                continue
+            totals = drawn[:, stratum] * size[stratum]
+            totals -= totals.mean(axis=1, keepdims=True)
+            sums += totals[:, self.first[stratum]].sum(axis=1)
+            variance += a * b / (n * (n - 1)) * (totals**2).sum(axis=1)
+            if n > 2:
+                third += a * b * (b - a) / (n * (n - 1) * (n - 2)) * (totals**3).sum(axis=1)
+        return _normal(sums, variance, third)
+
+
+def _normal(sums: Floats, variance: Floats | float, third: Floats | float) -> Floats:
+    """Give the size of sums in standard errors, made normal by their skewness."""
+    error = np.sqrt(np.broadcast_to(variance, sums.shape))
+    some = error > _JUST
+    error = np.where(some, error, 1.0)
+    skewed = np.clip(np.broadcast_to(third, sums.shape) / error**3, -_MOST_SKEWED, _MOST_SKEWED)
+    skewed = np.where(np.abs(skewed) < _STRAIGHT, _STRAIGHT, skewed)
+    root = np.cbrt(np.maximum(skewed / 2 * sums / error + 1, 0))
+    size: Floats = np.abs(6 / skewed * (root - 1) + skewed / 6)
+    return np.where(some, size, 0.0).round(_ROUNDING)
+
+
+class _Rates:
+    """The rates of sides with their intervals."""
+
+    def __init__(self, shares: Floats, families: Numbers) -> None:
+        self.shares, self.families = shares, families
+        self.known: dict[bytes, tuple[Estimate, float]] = {}
+
+    def row(self, place: Numbers, weights: _Weights) -> _Row:
+        """Compare the rates of two sides."""
+        sides = weights.first[place], weights.second[place]
+        if not all(side.any() for side in sides):
+            return _Row()
+        (one, far_one), (other, far_other) = (self._of(side) for side in sides)
+        apart, alike = one.value - other.value, self._alike(*sides, one.value, other.value)
+        below = _hypotenuse(one.value - one.lower, other.upper - other.value, alike)
+        above = _hypotenuse(one.upper - one.value, other.value - other.lower, alike)
+        size = normal_quantile() * abs(apart) / (below if apart > 0 else above)
+        reach = normal_quantile() / sqrt(far_one**2 + far_other**2)
+        families = len(np.unique(self.families[sides[0] | sides[1]]))
+        return _Row(one.value, other.value, apart, below, above, families, False, size, reach)
+
+    def _of(self, side: Flags) -> tuple[Estimate, float]:
+        """Give the rate of a side, and how far its interval would reach if all were refused."""
+        name = side.tobytes()
+        if name not in self.known:
+            values = self.shares[side]
+            size = effective_size(values, self.families[side])
+            whole = effective_size(np.ones(len(values)), self.families[side])
+            share = float(values.mean())
+            self.known[name] = (
+                Estimate(share, 0.0, 1.0) if size is None else size.interval(share),
+                1.0 if whole is None else 1 - whole.interval(1.0).lower,
+            )
+        return self.known[name]
+
+    def _alike(self, first: Flags, second: Flags, one: float, other: float) -> float:
+        """Give how far the rates of two sides go with each other, by families that have both."""
+        a, b = (
+            np.bincount(self.families[side], self.shares[side] - rate, self.families.max() + 1)
+            for side, rate in ((first, one), (second, other))
+        )
+        spread = sqrt(float((a * a).sum() * (b * b).sum()))
+        return min(max(float((a * b).sum()) / spread, 0.0), _MOST_ALIKE) if spread else 0.0
+
+
+def _hypotenuse(one: float, other: float, alike: float) -> float:
+    return sqrt(one * one + other * other - 2 * alike * one * other)
