@@ -118,7 +118,7 @@ def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -
         "Harmless prompts are refused more than the others, beyond chance, in these categories: "
         "common, 66.7 %"
     )
-    assert "rare" not in line
+    assert line.endswith("Too few prompts or refusals to tell it of rare.")
     assert "never" not in line
 
 
@@ -130,6 +130,14 @@ def test_categories_that_are_alike_are_not_called_worst(tmp_path: Path) -> None:
         r"differences of up to \d\d percentage points aren't ruled out\.",
         said(tmp_path),
     )
+
+
+def test_two_prompts_that_were_refused_are_too_few_to_tell_of(tmp_path: Path) -> None:
+    samples = [made_sample(f"p{n}", float(n % 2), category=f"c{n % 3}") for n in range(120)]
+    samples += [made_sample(f"q{n}", 1.0, category="privacy") for n in range(2)]
+    made_log(tmp_path / "a.eval", "m", samples)
+    assert "No category of harmless prompts" in said(tmp_path)
+    assert "Too few prompts or refusals to tell it of privacy." in said(tmp_path)
 
 
 def test_no_category_is_left_out_for_its_name(tmp_path: Path) -> None:

@@ -243,13 +243,9 @@ class _Model(NamedTuple):
         sizes, reach = [], np.full(len(used), np.inf)
         for single in (False, True) if cells.unequal() else (False,):
             drawn = cells.drawn(one.scores, keys[:, known], single, orders, known.tobytes())
-            found = [
-                weights.sizes(drawn, cells.arranged(drawn[0], weights.cells), cells.size)
-                for weights in used
-            ]
-            of_level = [size.astype(np.float32) for size, _ in found]
-            sizes.append(np.column_stack([np.zeros((len(drawn), 0), np.float32), *of_level]))
-            reach = np.minimum(reach, [most for _, most in found])
+            found, most = _sizes(cells, used, drawn)
+            sizes.append(np.column_stack([np.zeros((len(drawn), 0), np.float32), *found]))
+            reach = np.minimum(reach, most)
         reached, rates = iter(reach), _Rates(one.shares, families)
         rows = []
         for side, weights in zip(sides, weighed, strict=True):
@@ -370,16 +366,16 @@ class _Weights(NamedTuple):
         first: Which cells are of the first side.
         second: Which of the second.
         left: The part that exchange leaves of what is known of the difference.
-        pairs: Of two groups, cells of families that have both: of the first, and of the second.
-        strata: Of two groups, the other cells, of one number of prompts each.
+        pair: The two groups; None for one and all others.
+        both: Of two groups, the cells of families that have both: of the first, and of the second.
     """
 
     cells: Floats
     first: Flags
     second: Flags
     left: float
-    pairs: tuple[Numbers, Numbers] | None
-    strata: list[Numbers]
+    pair: tuple[int, int] | None
+    both: tuple[Numbers, Numbers]
 
     @classmethod
     def of(cls, cells: _Cells, side: Sides) -> _Weights:
@@ -392,58 +388,88 @@ class _Weights(NamedTuple):
         sign, inside = first * 1.0 - second, both[cells.family]
         part = np.where(first, ours[cells.family], theirs[cells.family])
         weights = sign * matched[cells.family] * cells.size / np.maximum(part, 1)
-        told, strata = float(matched.sum()), []
+        told = float(matched.sum())
         free = ~cells.mixed & (first | second)
         for size in np.unique(cells.size[free]):
             stratum = np.flatnonzero(free & (cells.size == size))
             share = first[stratum].mean()
             weights[stratum] = (first[stratum] - share) * size
             told += float(weights[stratum[first[stratum]]].sum())
-            strata.append(stratum)
         a, b = float(ours[~both].sum()), float(theirs[~both].sum())
         whole = float(matched.sum()) + (a * b / (a + b) if a * b else 0.0)
-        pairs = None
-        if side.second is not None:
-            one, other = (np.flatnonzero(inside & part) for part in (first, second))
-            pairs = one[np.argsort(cells.family[one])], other[np.argsort(cells.family[other])]
-        return cls(weights, first, second, told / whole if whole else 0.0, pairs, strata)
+        one, other = (np.flatnonzero(inside & part) for part in (first, second))
+        one, other = (at[np.argsort(cells.family[at])] for at in (one, other))
+        pair = None if side.second is None else (side.first, side.second)
+        return cls(weights, first, second, told / whole if whole else 0.0, pair, (one, other))
 
-    def sizes(self, drawn: Floats, ends: Floats, size: Numbers) -> tuple[Floats, float]:
-        """Give the size in each draw, and the largest of all that exchange could give.
-
-        Args:
-            drawn: The cells' means: (draws, cells).
-            ends: Those of the least and of the largest weighted sum.
-            size: The cells' numbers of prompts.
-        """
-        if self.pairs is not None:
-            return self._of_two(drawn, size), float(self._of_two(ends, size).max())
-        sums = drawn @ self.cells
-        variance, third = float((sums**2).mean()), float((sums**3).mean())
-        return (
-            _normal(sums, variance, third),
-            float(_normal(ends @ self.cells, variance, third).max()),
-        )
-
-    def _of_two(self, drawn: Floats, size: Numbers) -> Floats:
-        """Measure two groups by what exchange among these two alone does."""
-        assert self.pairs is not None
-        one, other = self.pairs
-        apart = (drawn[:, one] - drawn[:, other]) * self.cells[one]
-        sums, variance = apart.sum(axis=1), (apart**2).sum(axis=1)
-        third = np.zeros(len(drawn))
-        for stratum in self.strata:
-            n, a = len(stratum), int(self.first[stratum].sum())
-            b = n - a
+    def sizes(self, drawn: Floats, powers: _Powers) -> Floats:
+        """Give the size in each draw of two groups, by what exchange among these two alone does."""
+        assert self.pair is not None
+        sums, variance, third = np.zeros((3, len(drawn)))
+        if len(self.both[0]):
+            one, other = self.both
+            apart = (drawn[:, one] - drawn[:, other]) * self.cells[one]
+            sums, variance = apart.sum(axis=1), (apart**2).sum(axis=1)
+        for counts, of_first, of_second, of_third in powers:
+            a, b = (int(counts[group]) for group in self.pair)
+            n = a + b
             if not a * b:
                 continue
-            totals = drawn[:, stratum] * size[stratum]
-            totals -= totals.mean(axis=1, keepdims=True)
-            sums += totals[:, self.first[stratum]].sum(axis=1)
-            variance += a * b / (n * (n - 1)) * (totals**2).sum(axis=1)
+            one, whole, squares, cubes = (
+                of_first[:, self.pair[0]],
+                *(power[:, self.pair].sum(axis=1) for power in (of_first, of_second, of_third)),
+            )
+            mean = whole / n
+            sums = sums + one - a * mean
+            variance = variance + a * b / (n * (n - 1)) * (squares - whole * mean)
             if n > 2:
-                third += a * b * (b - a) / (n * (n - 1) * (n - 2)) * (totals**3).sum(axis=1)
+                part = a * b * (b - a) / (n * (n - 1) * (n - 2))
+                third = third + part * (cubes - 3 * mean * squares + 2 * whole * mean**2)
         return _normal(sums, variance, third)
+
+
+_Powers = list[tuple[Numbers, Floats, Floats, Floats]]
+"""For each size of families: how many each group has, and in each draw the sums of their refusals,
+of the squares and of the cubes: (draws, groups)."""
+
+
+def _powers(cells: _Cells, drawn: Floats) -> _Powers:
+    """Add up the families of one group by their size."""
+    found = []
+    for size in np.unique(cells.size[~cells.mixed]):
+        stratum = np.flatnonzero(~cells.mixed & (cells.size == size))
+        totals = drawn[:, stratum] * size
+        names, starts, counts = np.unique(
+            cells.group[stratum], return_index=True, return_counts=True
+        )
+        sums = np.zeros((3, len(drawn), int(cells.group.max()) + 1))
+        for power, values in enumerate((totals, totals**2, totals**3)):
+            sums[power][:, names] = np.add.reduceat(values, starts, axis=1)
+        held = np.zeros(sums.shape[2], dtype=np.int64)
+        held[names] = counts
+        found.append((held, *sums))
+    return found
+
+
+def _sizes(
+    cells: _Cells, weighed: Sequence[_Weights], drawn: Floats
+) -> tuple[list[Floats], list[float]]:
+    """Give each comparison's size in each draw, and the largest of all exchanges.
+
+    Two groups are measured by exchange among themselves, one and all others by that of all.
+    """
+    found, reach, powers = [], [], _powers(cells, drawn)
+    for weights in weighed:
+        ends = cells.arranged(drawn[0], weights.cells)
+        if weights.pair is None:
+            sums = drawn @ weights.cells
+            moments = float((sums**2).mean()), float((sums**3).mean())
+            sizes, most = _normal(sums, *moments), _normal(ends @ weights.cells, *moments)
+        else:
+            sizes, most = weights.sizes(drawn, powers), weights.sizes(ends, _powers(cells, ends))
+        found.append(sizes.astype(np.float32))
+        reach.append(float(most.max()))
+    return found, reach
 
 
 def _normal(sums: Floats, variance: Floats | float, third: Floats | float) -> Floats:

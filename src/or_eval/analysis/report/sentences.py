@@ -274,22 +274,30 @@ def _categories(found: Findings) -> list[str]:
     by_category = worst_categories(found)
     if found.standing_out is None or by_category.empty:
         return []
+    unknown = by_category.loc[by_category["verdict"] == UNKNOWN, "category"]
+    if len(unknown) == len(by_category):
+        return [
+            "Whether harmless prompts of any category are refused more than the others can't be "
+            "told: there are too few families of them, or too few that are refused or answered."
+        ]
+    few = joined(list(unknown)) if len(unknown) <= _WORST else f"{len(unknown)} categories"
+    left = [f"Too few prompts or refusals to tell it of {few}."] * bool(len(unknown))
     worst = by_category[(by_category["verdict"] == MORE) & (by_category["difference"] > 0)]
     if worst.empty:
-        return [
-            "No category of harmless prompts is refused more than the others beyond chance; "
-            + _unseen(found.standing_out)
-        ]
+        tested = found.standing_out[found.standing_out["verdict"] != UNKNOWN]
+        none = "No category of harmless prompts is refused more than the others beyond chance; "
+        return [" ".join([none + _unseen(tested), *left])]
     told = [
         f"{row['category']}, {share(row['rate'], row['lower'], row['upper'])}"
         for _, row in worst.nlargest(_WORST, "rate", keep="all").iterrows()
     ]
     more = len(worst) - len(told)
     rest = f"; and {counted(more, 'other')}" if more else ""
-    return [
-        f"Harmless prompts are refused more than the others, beyond chance, in these categories: "
+    most = (
+        "Harmless prompts are refused more than the others, beyond chance, in these categories: "
         f"{'; '.join(told)}{rest}."
-    ]
+    )
+    return [" ".join([most, *left])]
 
 
 def _corrections(found: Findings) -> list[str]:
