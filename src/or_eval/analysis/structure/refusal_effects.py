@@ -16,6 +16,7 @@ from or_eval.analysis.paired_tests import COLUMNS, Contrast, Floats, compare_all
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.analysis.structure.measures import MEASURES
 from or_eval.inspect_private import PrerequisiteError
+from or_eval.intervals import family_codes
 from or_eval.schema import Label
 
 CONTROLS = ("category", "language", "method")
@@ -174,7 +175,8 @@ def _alone(sample: Sample) -> Iterator[_Slope]:
         ones = np.ones(len(free))
         whole = np.column_stack([language, column])
         unseen = _unseen_errors(whole, error, ones, sample.prompts["family"], penalty=0.0)
-        contrast = _slope(free, error, sample.refused, ones, unseen)
+        spread = _spread(free, error, ones, sample.prompts["family"])
+        contrast = _slope(free, error, sample.refused, ones, unseen, spread)
         yield _Slope(str(measure), contrast, np.nan, 1.0)
 
 
@@ -196,7 +198,8 @@ def _adjusted(sample: Sample) -> Iterator[_Slope]:
         free = column - _projected(column, others, weights)
         whole = column - np.average(column, weights=weights)
         left, had = (float((weights * part**2).sum()) for part in (free, whole))
-        contrast = _slope(free, error, sample.refused, weights, unseen)
+        spread = _spread(free, error, weights, sample.prompts["family"])
+        contrast = _slope(free, error, sample.refused, weights, unseen, spread)
         inflation = had / left if left > _SAME else np.inf
         yield _Slope(str(name), contrast, float(odds[at]), inflation)
 
@@ -207,6 +210,7 @@ def _slope(
     refused: Floats,
     weights: Floats,
     unseen: Floats,
+    spread: float,
 ) -> Contrast:
     """Put a slope as a contrast: what each prompt adds to it.
 
@@ -216,6 +220,7 @@ def _slope(
         refused: The refused share.
         weights: What each prompt's error tells: the variance of its refusal, or one for all.
         unseen: The errors as widely spread as those of families that a fit had not seen.
+        spread: The standard error of the sum of measure and error over all prompts.
     """
     total = float((weights * free**2).sum())
     if total < _SAME:
@@ -235,7 +240,29 @@ def _slope(
         len(refused) * fewer,
         up=both + max(difference, 0.0),
         down=both + max(-difference, 0.0),
+        floor=scale * spread / total,
     )
+
+
+def _spread(free: Floats, error: Floats, weights: Floats, families: pd.Series[str]) -> float:
+    """Give the standard error of the sum of measure and error if one tells nothing of the other.
+
+    Signs that are flipped take the few prompts that are refused as they are. Of a measure that few
+    prompts have much of, as lengths, they are likely to have little, all of them alike: a sum that
+    hardly varies, and so looks larger than it is. This one is of all prompts' measures.
+    """
+    codes, count = family_codes(families)
+    root = np.sqrt(weights)
+    alike, wide = error / root, free * root
+    squares, spread = float((alike**2).sum()), float((wide**2).sum())
+    others = int((np.bincount(codes) * (np.bincount(codes) - 1)).sum())
+    within, moved = (
+        float((np.bincount(codes, part, count) ** 2).sum()) - float((part**2).sum())
+        for part in (alike, wide)
+    )
+    each = squares / len(error)
+    correlation = min(max(within / others / each, 0.0), 1.0) if others and each else 0.0
+    return float(np.sqrt(each * (spread + max(correlation * moved, 0.0))))
 
 
 def _unseen_errors(
