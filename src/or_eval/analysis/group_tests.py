@@ -151,7 +151,7 @@ class _Chance(NamedTuple):
     def single(self, sizes: Floats) -> Floats:
         """Give how likely any comparison is to be of such a size or larger."""
         draws = len(self.largest)
-        above = draws - np.searchsorted(self.largest, sizes.round(_ROUNDING))
+        above = draws - np.searchsorted(self.largest, sizes.astype(self.largest.dtype))
         p: Floats = np.minimum(above / draws + self._of_others(sizes), 1.0)
         return p
 
