@@ -48,12 +48,20 @@ class World(NamedTuple):
     values: pd.DataFrame
 
 
-def world(seed: int, families: int, *, planted: bool, log_odds: float = LOG_ODDS) -> World:
-    """Simulate a world: families differ in how often they are refused, and in their structure."""
+def world(
+    seed: int, families: int, *, planted: bool, log_odds: float = LOG_ODDS, skewed: float = 0.0
+) -> World:
+    """Simulate a world: families differ in how often they are refused, and in their structure.
+
+    Measures are normal, or lognormal with ``skewed``, the standard deviation of their logarithms.
+    """
     random = np.random.default_rng(seed)
     prompts = lineage(families)
     family = prompts["family"].to_numpy()
     values = structure(prompts, random)
+    if skewed:
+        numbers = values[list(MEASURES)]
+        values[list(MEASURES)] = np.exp(skewed * (numbers - numbers.mean()) / numbers.std())
     standard = values.groupby("language")[PLANTED_MEASURE].transform(
         lambda x: (x - x.mean()) / x.std()
     )
@@ -150,6 +158,7 @@ def main() -> int:
     parser.add_argument("--planted", type=int, default=100, help="where something does")
     parser.add_argument("--families", type=int, default=75)
     parser.add_argument("--log-odds", type=float, default=LOG_ODDS, help="of a refusal, on average")
+    parser.add_argument("--skewed", type=float, default=0.0, help="lognormal measures, as lengths")
     parser.add_argument("--first", type=int, default=0, help="number of the first world")
     options = parser.parse_args()
     too_many = False
@@ -157,7 +166,13 @@ def main() -> int:
         start, first = time.monotonic(), options.first + 10_000 * planted
         results = pd.DataFrame(
             found(
-                world(seed, options.families, planted=planted, log_odds=options.log_odds),
+                world(
+                    seed,
+                    options.families,
+                    planted=planted,
+                    log_odds=options.log_odds,
+                    skewed=options.skewed,
+                ),
                 planted=planted,
             )
             for seed in range(first, first + count)

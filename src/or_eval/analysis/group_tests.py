@@ -122,10 +122,11 @@ def compare_sides(
     difference, wider = table["difference"], critical / normal_quantile()
     lower = (difference - wider * table.pop("below")).clip(lower=-1)
     upper = (difference + wider * table.pop("above")).clip(upper=1)
-    lower = np.where(sure & (difference > 0), lower.clip(lower=_JUST), lower.clip(upper=0))
-    upper = np.where(sure & (difference < 0), upper.clip(upper=-_JUST), upper.clip(lower=0))
-    for name, values in (("lower", lower), ("upper", upper), ("p", p)):
-        table[name] = np.where(told, values, np.nan)
+    up, down = sure & (difference > 0), sure & (difference < 0)
+    table["lower"] = np.where(up, lower.clip(lower=_JUST), lower.clip(upper=0))
+    table["upper"] = np.where(down, upper.clip(upper=-_JUST), upper.clip(lower=0))
+    table["p"] = p
+    table.loc[~told, ["lower", "upper", "p"]] = np.nan
     table["verdict"] = np.where(sure, MORE, np.where(told, CHANCE, UNKNOWN))
     return table[["rate_a", "rate_b", *TESTED]]
 
@@ -207,6 +208,12 @@ class _Row(NamedTuple):
     size: float = 0.0
     reach: float = 0.0
 
+    def at(self, difference: float) -> _Row:
+        """Give the row at a difference of its own, as large as its interval makes it."""
+        width = self.below if difference > 0 else self.above
+        size = normal_quantile() * abs(difference) / width if width > 0 else 0.0
+        return self._replace(difference=difference, size=size)
+
 
 class _Model(NamedTuple):
     """The comparisons of one model.
@@ -235,40 +242,30 @@ class _Model(NamedTuple):
         known = ~np.isnan(one.scores)
         if not known.any():
             return cls([_Row()] * len(sides), [np.zeros((len(keys) + 1, 0))])
-        one = Scored(*(part if part is None else part[known] for part in one))
+        scores, shares = one.scores[known], one.shares[known]
+        moved = None if one.moved is None else one.moved[known]
         families = np.unique(families[known], return_inverse=True)[1]
         cells = _Cells.laid_out(groups[known], families)
         weighed = [_Weights.of(cells, side) for side in sides]
         used = [weights for weights in weighed if weights.left >= _INFORMED]
         sizes, reach = [], np.full(len(used), np.inf)
         for single in (False, True) if cells.unequal() else (False,):
-            drawn = cells.drawn(one.scores, keys[:, known], single, orders, known.tobytes())
+            drawn = cells.drawn(scores, keys[:, known], single, orders, known.tobytes())
             found, most = _sizes(cells, used, drawn)
             sizes.append(np.column_stack([np.zeros((len(drawn), 0), np.float32), *found]))
             reach = np.minimum(reach, most)
-        reached, rates = iter(reach), _Rates(one.shares, families)
+        reached, rates = iter(reach.tolist()), _Rates(shares, families)
         rows = []
         for side, weights in zip(sides, weighed, strict=True):
-            row = rates.row(cells.place, weights)
-            if weights.left >= _INFORMED:
-                moved = (
-                    weights.first[cells.place] if one.moved is None else one.moved[:, side.first]
-                )
-                apart = (
-                    cells.means(one.scores) @ weights.cells / (cells.means(moved) @ weights.cells)
-                )
-                row = row._replace(
-                    difference=float(apart), exchanged=True, reach=float(next(reached))
-                )
-            elif one.moved is not None:
-                apart, by = (
-                    float(
-                        values[weights.first[cells.place]].mean()
-                        - values[weights.second[cells.place]].mean()
-                    )
-                    for values in (one.scores, one.moved[:, side.first])
-                )
-                row = row._replace(difference=apart / by if by else np.nan)
+            row, exchanged = rates.row(cells.place, weights), weights.left >= _INFORMED
+            by = weights.cells if exchanged else weights.plain(cells.size)
+            first: Floats = weights.first[cells.place].astype(np.float64)
+            if moved is not None:
+                first = moved[:, side.first]
+            apart, unit = (float(cells.means(values) @ by) for values in (scores, first))
+            row = row.at(apart / unit if unit else np.nan)
+            if exchanged:
+                row = row._replace(exchanged=True, reach=next(reached))
             rows.append(row)
         return cls(rows, sizes)
 
@@ -303,8 +300,8 @@ class _Cells(NamedTuple):
         mixed = np.bincount(family)[family] > 1
         stratum = np.where(mixed, size.max() + 1 + family, size)
         order = np.lexsort((group, stratum))
-        columns = (group, family, size, mixed, stratum)
-        return cls(np.argsort(order)[cell], *(column[order] for column in columns))
+        group, family, size = group[order], family[order], size[order]
+        return cls(np.argsort(order)[cell], group, family, size, mixed[order], stratum[order])
 
     def means(self, values: Floats) -> Floats:
         """Give the mean of the prompts of each cell."""
@@ -402,6 +399,14 @@ class _Weights(NamedTuple):
         pair = None if side.second is None else (side.first, side.second)
         return cls(weights, first, second, told / whole if whole else 0.0, pair, (one, other))
 
+    def plain(self, size: Numbers) -> Floats:
+        """Give the weights of the difference of the two sides' means."""
+        one, other = (
+            part * size / max(int((part * size).sum()), 1) for part in (self.first, self.second)
+        )
+        weights: Floats = one - other
+        return weights
+
     def sizes(self, drawn: Floats, powers: _Powers) -> Floats:
         """Give the size in each draw of two groups, by what exchange among these two alone does."""
         assert self.pair is not None
@@ -415,12 +420,11 @@ class _Weights(NamedTuple):
             n = a + b
             if not a * b:
                 continue
-            one, whole, squares, cubes = (
-                of_first[:, self.pair[0]],
-                *(power[:, self.pair].sum(axis=1) for power in (of_first, of_second, of_third)),
+            whole, squares, cubes = (
+                power[:, self.pair].sum(axis=1) for power in (of_first, of_second, of_third)
             )
             mean = whole / n
-            sums = sums + one - a * mean
+            sums = sums + of_first[:, self.pair[0]] - a * mean
             variance = variance + a * b / (n * (n - 1)) * (squares - whole * mean)
             if n > 2:
                 part = a * b * (b - a) / (n * (n - 1) * (n - 2))
@@ -453,7 +457,7 @@ def _powers(cells: _Cells, drawn: Floats) -> _Powers:
 
 def _sizes(
     cells: _Cells, weighed: Sequence[_Weights], drawn: Floats
-) -> tuple[list[Floats], list[float]]:
+) -> tuple[list[NDArray[np.float32]], list[float]]:
     """Give each comparison's size in each draw, and the largest of all exchanges.
 
     Two groups are measured by exchange among themselves, one and all others by that of all.
@@ -500,10 +504,9 @@ class _Rates:
         apart, alike = one.value - other.value, self._alike(*sides, one.value, other.value)
         below = _hypotenuse(one.value - one.lower, other.upper - other.value, alike)
         above = _hypotenuse(one.upper - one.value, other.value - other.lower, alike)
-        size = normal_quantile() * abs(apart) / (below if apart > 0 else above)
         reach = normal_quantile() / sqrt(far_one**2 + far_other**2)
         families = len(np.unique(self.families[sides[0] | sides[1]]))
-        return _Row(one.value, other.value, apart, below, above, families, False, size, reach)
+        return _Row(one.value, other.value, apart, below, above, families, reach=reach)
 
     def _of(self, side: Flags) -> tuple[Estimate, float]:
         """Give the rate of a side, and how far its interval would reach if all were refused."""
