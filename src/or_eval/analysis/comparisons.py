@@ -11,8 +11,8 @@ import pandas as pd
 
 from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
 from or_eval.analysis.families import families_by_id
-from or_eval.analysis.group_tests import TESTED, Numbers, Scored, Sides, compare_sides
-from or_eval.analysis.paired_tests import MORE, Contrast, Floats, compare_all, paired
+from or_eval.analysis.group_tests import Numbers, Scored, Sides, compare_sides
+from or_eval.analysis.paired_tests import COLUMNS, MORE, Contrast, Floats, compare_all, paired
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.intervals import family_codes, normal_quantile
 from or_eval.schema import Label
@@ -227,7 +227,7 @@ def compare_groups(responses: pd.DataFrame, column: str) -> pd.DataFrame:
             [Sides(a, b) for a, b in pairs],
         )
         parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
-    columns = ["label", "model", "a", "b", "rate_a", "rate_b", *TESTED]
+    columns = ["label", "model", "a", "b", "rate_a", "rate_b", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
@@ -254,7 +254,7 @@ def standing_out(responses: pd.DataFrame, column: str) -> pd.DataFrame:
         family_codes(families_by_id(responses).reindex(means.index))[0],
         [Sides(group) for group in range(len(names))],
     )
-    return pd.concat([pd.DataFrame({column: names}), tested[list(TESTED)]], axis=1)
+    return pd.concat([pd.DataFrame({column: names}), tested[list(COLUMNS)]], axis=1)
 
 
 def _grouped(responses: pd.DataFrame, column: str) -> tuple[pd.DataFrame, Numbers, list[str]]:

@@ -22,8 +22,6 @@ from or_eval.intervals import LEVEL, Estimate, effective_size, normal_quantile
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-TESTED = tuple(name for name in COLUMNS if name != "detectable")
-
 _DRAWS = 1999
 _SEED = 20250101
 _MOST_SKEWED = 2.0
@@ -98,9 +96,10 @@ def compare_sides(
             the others.
 
     Returns:
-        A row per model and comparison: ``rate_a`` and ``rate_b``, and :data:`TESTED`: the
-        ``difference`` with ``lower`` and ``upper`` (made of the rates' intervals, for all rows at
-        once; they leave out zero where p is under 0.05), ``p``, ``verdict`` and ``families``.
+        A row per model and comparison: ``rate_a``, ``rate_b`` and what
+        :data:`or_eval.analysis.paired_tests.COLUMNS` names: the ``difference`` with ``lower`` and
+        ``upper`` (made of the rates' intervals, for all rows at once; they leave out zero where p
+        is under 0.05), ``p``, ``verdict`` and ``families``.
     """
     keys = np.random.default_rng(_SEED).random((_DRAWS, len(groups)))
     orders: dict[tuple[bytes, bool], Numbers] = {}
@@ -128,7 +127,7 @@ def compare_sides(
     table["p"] = p
     table.loc[~told, ["lower", "upper", "p"]] = np.nan
     table["verdict"] = np.where(sure, MORE, np.where(told, CHANCE, UNKNOWN))
-    return table[["rate_a", "rate_b", *TESTED]]
+    return table[["rate_a", "rate_b", *COLUMNS]]
 
 
 class _Chance(NamedTuple):

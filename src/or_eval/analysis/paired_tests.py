@@ -9,7 +9,6 @@ difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
