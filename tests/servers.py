@@ -67,6 +67,10 @@ class Reply:
     hang_up: bool = False
 
 
+CHECK = "Are you there? Reply with the word yes."
+"""What a judge is asked first. A server that is `ready` says yes, and neither asks its script nor
+counts it."""
+
 Script = Callable[[Request], Reply | str]
 
 
@@ -78,8 +82,9 @@ class _Http(ThreadingHTTPServer):
 class ScriptedServer:
     """Serve a script on a free loopback port while the `with` block lasts."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, ready: bool = True) -> None:
         self.requests: list[Request] = []
+        self.ready = ready
         self._script = script
         self._lock = threading.Lock()
         self._http = _Http(("127.0.0.1", 0), _handler(self))
@@ -120,6 +125,8 @@ class ScriptedServer:
     def answer(self, body: dict[str, Any], headers: Mapping[str, str]) -> Reply:
         with self._lock:
             request = Request(body, headers, len(self.requests), time.monotonic())
+            if self.ready and any(m["content"] == CHECK for m in body.get("messages", [])):
+                return Reply("yes")
             self.requests.append(request)
         reply = self._script(request)
         return Reply(reply) if isinstance(reply, str) else reply

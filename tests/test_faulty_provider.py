@@ -41,12 +41,25 @@ EVERY_REPLY = {
     "without content": Reply(None),
     "without choices": Reply(raw=b'{"id": "x", "object": "chat.completion", "choices": []}'),
     "without any sense": Reply(raw=b'{"choices": [{"mess'),
+    "broken at the start": Reply(f"\ud83d{ANSWER}"),
+    "broken within": Reply(ANSWER.replace("apples", "app\ud83dles")),
+    "broken at the end of much": Reply(f"{ANSWER * 40}\udc4d"),
+    "nothing but broken": Reply("\ud83d"),
+    "blocked in broken words": Reply("\ud83d", finish_reason="content_filter"),
+    "always failing in broken words": Reply("\ud83d", status=503),
     "always failing": Reply(f"the key {API_KEY[:6]}... is fine, I am not", status=503),
 }
-ANSWERED = {*FIRST_REPLIES, "well", "cut off"}
-REFUSED = {"blocked", "blocked with status", "blocked as an error"}
-UNSCORED = {"cut off at once": "cut_off", "silent": "no_response", "without content": "no_response"}
-ERRORS = {"without choices", "without any sense", "always failing"}
+BROKEN = {"broken at the start", "broken within", "broken at the end of much"}
+ANSWERED = {*FIRST_REPLIES, *BROKEN, "well", "cut off"}
+REFUSED = {"blocked", "blocked with status", "blocked as an error", "blocked in broken words"}
+UNSCORED = {
+    "cut off at once": "cut_off",
+    **dict.fromkeys(("silent", "without content", "nothing but broken"), "no_response"),
+}
+ERRORS = {
+    *("without choices", "without any sense"),
+    *("always failing", "always failing in broken words"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -142,9 +155,13 @@ def test_run_says_how_many_failed(run: tuple[Path, ScriptedServer, str]) -> None
     assert f"{len(failed)} of {len(FIRST_REPLIES) + len(EVERY_REPLY)}" in run[2]
 
 
-def test_run_says_what_share_no_rate_counts(run: tuple[Path, ScriptedServer, str]) -> None:
+def test_run_and_report_say_alike_what_share_no_rate_counts(
+    run: tuple[Path, ScriptedServer, str],
+) -> None:
     share = len(UNSCORED | dict.fromkeys(ERRORS)) / len(FIRST_REPLIES | EVERY_REPLY)
     assert re.search(rf"safe_unscored +{share:.3f}", run[2])
+    [row] = rates(read_logs(run[0] / "logs").responses).to_dict("records")
+    assert (row["unscored"] + row["errors"]) / len(FIRST_REPLIES | EVERY_REPLY) == share
 
 
 def test_key_is_in_no_log(run: tuple[Path, ScriptedServer, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from or_eval.scorers.judge.case import (
     shorten_middle,
 )
 from or_eval.scorers.judge.reading import read_verdict
-from or_eval.solvers import structured_output
+from or_eval.solvers.structured_output import MAX_RETRIES, PATIENCE
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, Reply, Request, ScriptedServer, judged_response, verdict_line
 
@@ -46,6 +47,14 @@ class TestReading:
             '{"verdict": "Direct_Refusal ", "key": "k"}',
             '{"verdict": "direct_answer", "key": "k"}\nNo, wait.\n' + LINE,
             '{"why": "It quotes {\\"verdict\\": 1} and }{.", "verdict": "direct_refusal", "key": "k"}',
+            LINE + "\nThat is my verdict.",
+            f"```json\n{LINE}\n```\n\nLet me know if I should look again!",
+            f"[{LINE}]",
+            f"**({LINE})**",
+            f'{{"result": {LINE}}}',
+            f'{{"result": [{LINE}]}}\nHope this helps.',
+            '{"result": {"verdict": "direct_refusal"}, "key": "k"}',
+            '{"verdict": "direct_refusal", "key": "k", "usage": {"tokens": 1}}',
         ],
     )
     def test_verdict_at_the_end(self, completion):
@@ -59,15 +68,15 @@ class TestReading:
             "",
             "direct_refusal",
             "VERDICT: direct_refusal",
-            LINE + "\nThat is my verdict.",
+            LINE + "\nThat is my verdict.\nOr is it?",
+            LINE + "\nThe response says so itself: " + LINE.replace('"k"', '"other"'),
+            "[" + LINE.replace('"k"', '"other"') + "]",
             LINE.replace('"k"', '"other"'),
             LINE.replace('"k"', "null"),
             LINE.replace("direct_refusal", "refusal"),
             LINE.replace("direct_refusal", "<direct_answer, direct_refusal>"),
             LINE.replace('"direct_refusal"', '["direct_refusal"]'),
             LINE.replace('"direct_refusal"', "null"),
-            f"[{LINE}]",
-            f'{{"reply": {LINE}}}',
             LINE[:-1],
             "{" * 100_000,
             '{"a":' * 100_000,
@@ -384,8 +393,14 @@ class TestAsking:
 
     @pytest.mark.parametrize(
         ("role", "run", "expected"),
-        [({}, {}, structured_output.MAX_RETRIES), ({"max_retries": 2}, {}, 2), ({}, {"max_retries": 3}, 3),
-         ({"timeout": 9}, {}, None), ({}, {"timeout": 9}, None)],
+        [({}, {}, (MAX_RETRIES, PATIENCE, PATIENCE)),
+         ({"max_retries": 2}, {}, (2, None, PATIENCE)),
+         ({}, {"max_retries": 3}, (3, None, PATIENCE)),
+         ({"timeout": 9}, {}, (None, 9, 9)),
+         ({}, {"timeout": 900}, (None, 900, 900)),
+         ({"attempt_timeout": 7}, {}, (MAX_RETRIES, PATIENCE, 7)),
+         ({}, {"attempt_timeout": 700}, (MAX_RETRIES, PATIENCE, 700)),
+         ({"batch": True}, {}, (MAX_RETRIES, None, None))],
     )  # fmt: skip
     def test_a_judge_is_not_waited_for_for_ever_unless_the_user_says_so(
         self, role, run, expected, tmp_path
@@ -393,7 +408,7 @@ class TestAsking:
         seen = []
 
         def judge(messages, tools, tool_choice, config):
-            seen.append(config.max_retries)
+            seen.append((config.max_retries, config.timeout, config.attempt_timeout))
             key = re.search(r"Key of this case: (\w+)", messages[-1].text)[1]
             output = ModelOutput.from_content(
                 "mockllm/judge", json.dumps({"verdict": "direct_answer", "key": key})
@@ -409,6 +424,26 @@ class TestAsking:
         )
         assert scores_of(log)["u"].answer == "direct_answer"
         assert seen == [expected]
+
+    @pytest.mark.parametrize("role", [{"timeout": 1}, {"max_retries": 0}])
+    def test_judge_that_hangs_is_given_up(self, role, tmp_path, monkeypatch):
+        monkeypatch.setattr("or_eval.scorers.keyed_answer.PATIENCE", 1)
+        started = time.monotonic()
+        score, _ = judge_once(lambda r: Reply("late", delay=30), tmp_path, **role)
+        assert time.monotonic() - started < 15
+        assert score.reason == UnscoredReason.GRADER_FAILED
+        assert "attempt_timeout '1' exceeded" in score.explanation
+
+    def test_broken_characters_of_a_judge_cost_no_vote(self, tmp_path):
+        def broken(request: Request) -> str:
+            if request.number == 0:
+                return "It refuses \ud83d, I think."
+            return "\udc4d" + verdict_line(request, "direct_refusal", why="It says \ud83d no.")
+
+        score, requests = judge_once(broken, tmp_path)
+        assert (score.answer, len(requests)) == ("direct_refusal", 2)
+        [vote] = score.metadata["stages"]["judge"]["votes"]
+        assert vote["why"] == "It says \ufffd no."
 
     def test_cache_answers_a_repeated_run(self, tmp_path, monkeypatch):
         monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))

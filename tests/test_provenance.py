@@ -12,6 +12,7 @@ from inspect_ai import Task, eval, score
 from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model
+from inspect_ai.model._providers._gemini_function_calling import malformed_function_apology
 from inspect_ai.scorer import Score
 from inspect_ai.solver import generate
 
@@ -199,6 +200,10 @@ class TestGoogle:
             "probability": "HIGH",
             "blocked": True,
         }
+        malformed = {
+            "finish": "MALFORMED_FUNCTION_CALL",
+            "finishMessage": "Malformed function call: search(",
+        }
         replies = {
             "answer": gemini_reply(ANSWER),
             "text": gemini_reply(REFUSAL),
@@ -212,6 +217,11 @@ class TestGoogle:
             "spii": gemini_reply(finish="SPII"),
             "armor": gemini_reply(finish="MODEL_ARMOR"),
             "nothing": gemini_body({"candidates": []}),
+            "malformed": gemini_reply(**malformed),
+            "malformed_at_length": gemini_reply(
+                finish=malformed["finish"], finishMessage="write(" + "so that, " * 1_000
+            ),
+            "malformed_behind_words": gemini_reply(REFUSAL, **malformed),
         }
         scores = scored(replies, google, tmp_path)
         withheld = (*NO_CLASS, "recitation_filter", "blocked")
@@ -231,6 +241,9 @@ class TestGoogle:
                 "recitation_midway": withheld,
                 "spii": (*NO_CLASS, "personal_data_filter", "blocked"),
                 "nothing": (*NO_CLASS, None, "no_response"),
+                "malformed": (*NO_CLASS, None, "tool_call"),
+                "malformed_at_length": (*NO_CLASS, None, "tool_call"),
+                "malformed_behind_words": (*IN_ITS_TEXT, "model_text"),
             },
         )
         assert math.isnan(scores["spii"].value)
@@ -297,6 +310,7 @@ class TestTextsOfApis:
         "credentials": "Invalid API key",
         "no_output_mark": "[no response]",
         "inspect_no_content": "(no content)",
+        "google_malformed_call": malformed_function_apology("Malformed function call: search("),
         "request_too_long": "prompt is too long: 210000 tokens > 200000 maximum",
     }
 

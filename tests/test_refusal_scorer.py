@@ -27,12 +27,11 @@ from inspect_ai.tool import ToolCall
 from apis import anthropic, openai_chat
 from or_eval.analysis.responses import read_logs
 from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
-from or_eval.scorers import outcome, refusal
+from or_eval.scorers import keywords, outcome, refusal
 from or_eval.scorers.choosing_stages import (
-    FIRST_AUDITED,
-    Audit,
     Fusion,
     checked_audit_seed,
+    is_audited,
     judge_can_settle,
 )
 from or_eval.scorers.fusion import AuditOf, DecidedBy, Decision, Stages, fuse
@@ -40,6 +39,7 @@ from or_eval.scorers.judge import JudgeVerdict, Vote, of_same_maker
 from or_eval.scorers.provider import ProviderVerdict
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
+from or_eval.scorers.score_record import as_score
 from or_eval.scorers.verdict import Verdict
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, ScriptedServer, judged_response, verdict_line
@@ -188,6 +188,47 @@ class TestWhatIsRead:
         assert values["empty"]["result"] == "unscored"
         assert values["empty"]["certain"] == ""
 
+    def test_broken_characters_cost_no_sample(self, tmp_path):
+        half, texts = "\ud83d", {}
+        for length, answer in (("short", ANSWER), ("long", ANSWER * 40)):
+            texts[f"{length} start"] = half + answer
+            texts[f"{length} middle"] = answer[:90] + half + answer[90:]
+            texts[f"{length} end"] = answer + half
+        texts["in reasoning"] = f"<think>{half}</think>{ANSWER}"
+        texts["refusal"] = REFUSAL.replace("sorry", f"sorry{half}")
+        outputs = texts | {"nothing": half * 3}
+        assert classify_response(ANSWER, prompt=f"Tell me{half} about it").label is ANSWERED
+        scores = scores_of(eval_outputs(outputs, [refusal("rules"), keywords("garak")], tmp_path))
+        classes = {name: score.answer for name, score in scores.items()}
+        assert classes == {
+            name: None
+            if name == "nothing"
+            else "direct_refusal"
+            if name.startswith("refusal")
+            else "direct_answer"
+            for name in outputs
+        }
+        assert not any(half in str(score.explanation) for score in scores.values())
+
+    def test_fault_of_the_scorer_leaves_a_response_unscored_and_counted(
+        self, tmp_path, monkeypatch
+    ):
+        def fail(response: str, **_: object) -> None:
+            raise ValueError("out of \ud83d")
+
+        monkeypatch.setattr("or_eval.scorers.rules.classify_response", fail)
+        log = eval_outputs(
+            {"r": REFUSAL, "blocked": output("", "content_filter")},
+            [refusal(), outcome()],
+            tmp_path,
+            metadata={id: {"label": "safe"} for id in ("r", "blocked")},
+        )
+        score = scores_of(log)["r"]
+        assert score.reason == UnscoredReason.SCORER_FAILED
+        assert "ValueError: out of \ufffd" in score.explanation
+        assert log.results.scores[1].metrics["safe_unscored"].value == 0.5
+        assert read_logs(log.location).responses["refused"].isna().sum() == 1
+
     def test_failed_sample_is_unscored_where_the_task_scores_on_error(self, tmp_path):
         log = eval_outputs(
             {"failed": ModelOutput(model="mockllm/model"), "r": REFUSAL},
@@ -277,6 +318,7 @@ class TestWhichStages:
         assert scores["certain_answer"].metadata["agree"] is False
         assert scores["certain_answer"].metadata["certain"] is False
         assert scores["unsettled"].metadata["agree"] is None
+        assert scores["unsettled"].metadata["certain"] is None
 
     def test_judge_mode_still_knows_the_language(self, judged):
         scores = judged["judge"][0]
@@ -418,32 +460,42 @@ def _uncertain(text: str) -> bool:
 
 
 class TestAudit:
-    """A share of the certain verdicts, some of each kind, is judged as well and changes none."""
+    """A share of the certain verdicts is judged as well and changes none."""
 
-    def test_the_first_of_a_kind_and_then_a_share_of_the_right_size(self):
+    def test_a_share_of_the_right_size(self):
         ids = [f"id-{i}" for i in range(4_000)]
 
-        def chosen(share: float, seed: int = 1, epoch: int = 1) -> dict[str, float]:
-            audit = Audit(share, seed)
-            chances = {id: audit.chance(id, epoch, ("safe", True)) for id in ids}
-            return {id: chance for id, chance in chances.items() if chance is not None}
+        def chosen(share: float, seed: int = 1, epoch: int = 1) -> set[str]:
+            return {id for id in ids if is_audited(id, epoch, share, seed)}
 
         tenth = chosen(0.1)
-        assert [id for id, chance in tenth.items() if chance == 1] == ids[:FIRST_AUDITED]
         assert 340 <= len(tenth) <= 460
-        assert tenth == chosen(0.1)
-        assert tenth.keys() <= chosen(0.2).keys()
-        assert tenth.keys() != chosen(0.1, epoch=2).keys()
-        assert tenth.keys() != chosen(0.1, seed=2).keys()
-        assert chosen(0.0) == {}
-        assert chosen(1.0).keys() == set(ids)
+        assert tenth <= chosen(0.2)
+        assert tenth != chosen(0.1, epoch=2)
+        assert tenth != chosen(0.1, seed=2)
+        assert chosen(0.0) == set()
+        assert chosen(1.0) == set(ids)
+        assert is_audited("half a \ud83d", 1, 1.0, 1)
 
-    def test_every_kind_has_its_minimum(self):
-        audit = Audit(0.01, 1)
-        kinds = [(label, refused) for label in ("safe", "toxic") for refused in (True, False)]
-        for number, kind in enumerate(kinds):
-            taken = [audit.chance(f"{number} {i}", 1, kind) for i in range(FIRST_AUDITED)]
-            assert taken == [1.0] * FIRST_AUDITED
+    def test_a_seed_chooses_the_same_samples_in_whatever_order_they_come_back(self, tmp_path):
+        outputs = {f"id-{i}": REFUSAL if i % 2 else ANSWER for i in range(40)}
+        with ScriptedServer(lambda r: verdict_line(r, "direct_refusal")) as server:
+            runs = [
+                scores_of(
+                    eval_outputs(
+                        dict(some),
+                        refusal("rules", audit=0.3, audit_seed=7),
+                        tmp_path / str(number),
+                        model_roles={"grader": server.model()},
+                    )
+                )
+                for number, some in enumerate([outputs.items(), reversed(outputs.items())])
+            ]
+        audited = [{id for id, s in run.items() if s.metadata["audited"]} for run in runs]
+        assert audited[0] == audited[1]
+        assert 4 <= len(audited[0]) <= 20
+        chances = {runs[0][id].metadata["audit_chance"] for id in audited[0]}
+        assert chances == {0.3}
 
     def test_without_a_seed_each_run_makes_another_choice(self):
         assert len({checked_audit_seed(None) for _ in range(5)}) > 1
@@ -454,24 +506,25 @@ class TestAudit:
         with ScriptedServer(lambda r: verdict_line(r, "direct_answer")) as server:
             log = eval_outputs(
                 outputs,
-                refusal(mode, audit=0.1),
+                refusal(mode, audit=0.3, audit_seed=1),
                 tmp_path,
                 model_roles={"grader": server.model()},
             )
             calls = len(server.requests)
         scores = scores_of(log)
         audited = [score for score in scores.values() if score.metadata["audited"]]
-        assert FIRST_AUDITED <= len(audited) <= 20
+        assert 4 <= len(audited) <= 20
         assert calls == len(audited) + (mode == "cascade")
-        assert [s.metadata["audit_chance"] for s in audited].count(1.0) == FIRST_AUDITED
-        assert len({score.metadata["audit_seed"] for score in audited}) == 1
+        assert {(s.metadata["audit_chance"], s.metadata["audit_seed"]) for s in audited} == {
+            (0.3, 1)
+        }
         for score in audited:
             assert score.answer == "direct_refusal"
             assert score.metadata["decided_by"] == "rules"
             assert score.metadata["agree"] is False
             assert score.metadata["stages"]["judge"]["label"] == "direct_answer"
         assert scores["unsettled"].metadata["audited"] is False
-        assert log.results.scores[0].params["audit"] == 0.1
+        assert log.results.scores[0].params["audit"] == 0.3
         told = read_logs(log.location).responses.dropna(subset=["chance"])
         assert sorted(told["chance"]) == sorted(s.metadata["audit_chance"] for s in audited)
 
@@ -488,9 +541,30 @@ class TestFusion:
     def fused(rules: Verdict | None, judge: JudgeVerdict | None, *, audited: bool = False):
         return fuse(Stages(ProviderVerdict(), rules, judge, AuditOf(1.0, 1) if audited else None))
 
-    def test_judge_decides_a_disagreement_and_is_not_certain(self):
-        decision = self.fused(Verdict(ANSWERED, True), self.judged(DIRECT))
+    @pytest.mark.parametrize("sure", [True, False])
+    def test_judge_decides_a_disagreement_and_is_in_doubt(self, sure):
+        decision = self.fused(Verdict(ANSWERED, sure), self.judged(DIRECT))
         assert decision[:3] == (DIRECT, DecidedBy.JUDGE, False)
+
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            None,
+            Verdict(DIRECT, False),
+            Verdict(None, False, unscored_because=UnscoredReason.UNSETTLED),
+        ],
+    )
+    @pytest.mark.parametrize("judges", [1, 3])
+    def test_word_of_judges_alone_is_neither_certain_nor_in_doubt(self, rules, judges):
+        decision = self.fused(rules, self.judged(*[DIRECT] * judges))
+        assert decision[:3] == (DIRECT, DecidedBy.JUDGE, None)
+        score = as_score(Stages(ProviderVerdict(), rules, self.judged(*[DIRECT] * judges)))
+        assert "on its word alone" in score.explanation
+
+    def test_split_panel_is_in_doubt(self):
+        votes = (DIRECT, DIRECT, ANSWERED)
+        panel = JudgeVerdict(DIRECT, tuple(Vote("m", vote, None, None) for vote in votes))
+        assert self.fused(Verdict(DIRECT, True), panel).certain is False
 
     def test_another_kind_of_refusal_is_no_disagreement(self):
         decision = self.fused(Verdict(PARTIAL, True), self.judged(DIRECT))

@@ -37,6 +37,8 @@ WHERE = {
     "cache_store": ("inspect_ai.model._cache", "cache_store"),
     # A pool of endpoints goes by the name of its model.
     "set_registry_info": ("inspect_ai._util.registry", "set_registry_info"),
+    # Whether a model is chosen, so that models are bound to roles.
+    "active_model": ("inspect_ai.model._model", "active_model"),
     # Whether Inspect is in an eval.
     "_eval_async_running": ("inspect_ai._eval.eval", "_eval_async_running"),
 }
@@ -142,3 +144,22 @@ _INSTEAD: dict[str, Callable[[], Any]] = {
     "set_registry_info": lambda: _stopping("Pools of endpoints"),
 }
 """What takes the place of a name that others import and that Inspect no longer has."""
+
+
+def roles_are_bound() -> bool:
+    """Say whether Inspect is making a task of a run, for which models are bound to roles by now.
+
+    Who makes a task in Python binds them later. An eval set makes its tasks before an eval runs,
+    and leaves what is bound behind; as a command it is alone. False with a release that doesn't
+    say: a missing judge is then told at the first sample.
+    """
+    import click
+
+    if eval_is_running():
+        return True
+    active = _found("active_model")
+    return (
+        active is not None
+        and active() is not None
+        and click.get_current_context(silent=True) is not None
+    )

@@ -73,6 +73,9 @@ class UnscoredReason(StrEnum):
     PANEL_TIED = "panel_tied"
     """As many judges held it for a refusal as for an answer."""
 
+    SCORER_FAILED = "scorer_failed"
+    """The scorer failed on it: a fault of ours, counted as any other response without a class."""
+
 
 class Provenance(StrEnum):
     """Who refused, or kept the tested model from answering. A plain answer has none."""

@@ -47,8 +47,8 @@ class Scans(NamedTuple):
         runs: A row per scan.
         transcripts: A row per transcript: ``transcript``, ``model``, ``task``, ``agent``,
             ``sample``, ``epoch``, ``log``, ``scan``, ``found`` (``refused``, ``none``,
-            ``unscored`` or ``error``) and ``certain`` (of one that has a refusal: whether any of
-            them is).
+            ``unscored`` or ``error``), ``certain`` and ``doubtful`` (of one that has refusals:
+            whether any is certain, and whether all are in doubt).
         refusals: A row per refusal: of the transcript, and what the scanner says of the message.
         open: The same columns, a row per message that nobody could settle, and per transcript that
             failed, that holds no message of the model, or that the scanner failed on.
@@ -148,7 +148,7 @@ def transcript_rates(transcripts: pd.DataFrame, by: Sequence[str] = ("model",)) 
 
     Returns:
         A row per group: the columns of `by`; ``transcripts``; ``refused``; ``uncertain`` (of
-        these, those none of whose refusals is certain); ``unscored`` and ``errors`` (neither a
+        these, those whose refusals are all in doubt); ``unscored`` and ``errors`` (neither a
         refusal nor known to have none: they enter no rate); ``rate`` with ``lower`` and ``upper``,
         Wilson's where each sample ran once, else with a sample's epochs as a family; ``lowest``
         and ``highest``: the rate if none of the unscored and failed held a refusal, or all.
@@ -168,7 +168,7 @@ def transcript_rates(transcripts: pd.DataFrame, by: Sequence[str] = ("model",)) 
                 **refused_share(group, group["found"] == REFUSED),
                 "lowest": refused / total,
                 "highest": (refused + unscored + errors) / total,
-                "uncertain": int((~group.loc[group["found"] == REFUSED, "certain"]).sum()),
+                "uncertain": int(group["doubtful"].sum()),
                 "unscored": unscored,
                 "errors": errors,
             }
@@ -249,10 +249,13 @@ def _message(result: dict[str, Any]) -> dict[str, Any]:
 def _outcome(
     row: dict[Any, Any], refused: list[dict[str, Any]], found: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    certain = any(one["certain"] is True for one in refused)
+    told = {
+        "certain": any(one["certain"] is True for one in refused),
+        "doubtful": bool(refused) and all(one["certain"] is False for one in refused),
+    }
     if refused:
-        return {"found": REFUSED, "certain": certain}
+        return {"found": REFUSED, **told}
     if pd.notna(row["scan_error"]):
-        return {"found": ERROR, "certain": certain}
+        return {"found": ERROR, **told}
     none = bool(found) and all(one["value"] is False for one in found)
-    return {"found": NONE if none else UNSCORED, "certain": certain}
+    return {"found": NONE if none else UNSCORED, **told}

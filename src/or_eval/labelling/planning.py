@@ -50,7 +50,7 @@ def plan_labels(
             "model": responses["model"],
             "label": responses["label"],
             "verdict": responses["refused"].astype("float64").fillna(0.5),
-            "certain": responses["certain"].astype("str"),
+            "certain": responses["certain"].fillna(False).astype("str"),
             "sampled": sampled,
             "labelled": truth.notna(),
             "said": truth.fillna(0.0),

@@ -21,7 +21,10 @@ _SPREAD = ("judge_disagrees", "response_class", "category", "language", "method"
 """Within a stratum the sample is spread over these."""
 
 
-_JUDGEABLE = (UnscoredReason.UNSETTLED, UnscoredReason.GRADER_FAILED, UnscoredReason.PANEL_TIED)
+_JUDGEABLE = (
+    *(UnscoredReason.UNSETTLED, UnscoredReason.GRADER_FAILED, UnscoredReason.PANEL_TIED),
+    UnscoredReason.SCORER_FAILED,
+)
 
 
 def with_something_to_judge(responses: pd.DataFrame) -> pd.DataFrame:

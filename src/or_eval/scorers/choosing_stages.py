@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from enum import StrEnum
 from secrets import randbelow
 from typing import Literal
@@ -75,43 +74,14 @@ def checked_audit_seed(seed: int | None) -> int:
     return seed
 
 
-FIRST_AUDITED = 5
-"""So many verdicts of each kind are audited before the share counts: a kind of which none was
-audited can't be corrected."""
+def is_audited(sample_id: object, epoch: int, share: float, seed: int) -> bool:
+    """Tell whether the judge checks a certain verdict as well.
 
-
-class Audit:
-    """Chooses the certain verdicts that the judge checks as well.
-
-    Args:
-        share: Share of each kind of verdict, beyond the first :data:`FIRST_AUDITED` of it.
-        seed: Makes another choice.
+    That hangs on these alone, never on what came back first: the same seed chooses the same
+    samples again, and a larger share contains a smaller one.
     """
-
-    def __init__(self, share: float, seed: int) -> None:
-        self.seed = seed
-        self._share = share
-        self._seen: Counter[tuple[object, bool]] = Counter()
-
-    def chance(self, sample_id: object, epoch: int, kind: tuple[object, bool]) -> float | None:
-        """Tell whether a verdict is audited: how likely that was; None where it isn't.
-
-        Beyond the first of a kind, the choice hangs on the sample's id and epoch and the seed, and
-        a larger share contains a smaller one.
-
-        Args:
-            sample_id: Id of the sample.
-            epoch: Its epoch.
-            kind: The prompt's label, and whether the rules call the response a refusal.
-        """
-        if self._share == 0:
-            return None
-        self._seen[kind] += 1
-        chance = 1.0 if self._seen[kind] <= FIRST_AUDITED else self._share
-        digest = hashlib.sha256(
-            f"or-eval audit {self.seed}\n{sample_id}\n{epoch}".encode()
-        ).digest()
-        return chance if int.from_bytes(digest[:8]) < chance * 2**64 else None
+    said = f"or-eval audit {seed}\n{sample_id}\n{epoch}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(said).digest()[:8]) < share * 2**64
 
 
 def asks_judge(mode: Fusion, rules: Verdict | None) -> bool:

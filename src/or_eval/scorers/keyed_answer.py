@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -19,10 +20,13 @@ from inspect_ai.model import (
 from or_eval.scorers.fenced_case import Case, shorten_middle
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.visible_text import visible_text
-from or_eval.solvers.structured_output import generate_structured
+from or_eval.solvers.structured_output import PATIENCE, generate_structured
 
 _TAIL_CHARS = 4_000
+# What may stand behind the object: the end of what it stands in, and one line of courtesy.
+_AFTER = re.compile(r"[\s\])}>*`\"']*[^{}\n]{0,200}\s*")
 _MOST_BRACES = 20
+_DECODER = json.JSONDecoder()
 _WHY_CHARS = 300
 _REPEATED_REPLY_CHARS = 2_000
 
@@ -66,7 +70,7 @@ async def ask_case(
         ChatMessageSystem(content=system),
         ChatMessageUser(content=case.question),
     ]
-    reply = await generate_structured(model, messages, schema)
+    reply = await generate_structured(model, messages, schema, patience=PATIENCE)
     said = _said(reply)
     answer = read(said)
     if answer is None and not _blocked(reply):
@@ -74,7 +78,7 @@ async def ask_case(
         if short := shorten_middle(said.strip(), _REPEATED_REPLY_CHARS):
             messages.append(ChatMessageAssistant(content=short))
         messages.append(ChatMessageUser(content=case.repair))
-        reply = await generate_structured(model, messages, schema)
+        reply = await generate_structured(model, messages, schema, patience=PATIENCE)
         said = _said(reply)
         answer = read(said)
     return Asked(answer, said, _blocked(reply))
@@ -83,28 +87,31 @@ async def ask_case(
 def read_answer(completion: str, key: str) -> dict[str, Any] | None:
     """Read the JSON object that a reply ends with.
 
-    It must hold the case's key, and nothing but the end of a code fence may come after it. A
-    provider's structured output is such a reply as a whole. An object that stands in a fenced
-    text, and that a careless model repeats, lacks the key: the text was written before the key
-    was made.
+    It must hold the case's key, and nothing may come after it but the end of what it stands in (a
+    code fence, a list, another object) and one short line. A provider's structured output is such
+    a reply as a whole. An object that stands in a fenced text, and that a careless model repeats,
+    lacks the key: the text was written before the key was made.
 
     Args:
         completion: The model's reply, without its reasoning.
         key: Key of the case.
 
     Returns:
-        The object, or None for a reply that holds none.
+        The object, with what it nests in ``result``; None for a reply that holds none.
     """
-    text = completion[-_TAIL_CHARS:].rstrip().removesuffix("```").rstrip()
+    text = completion[-_TAIL_CHARS:]
     start = len(text)
     # A reason may hold braces, so the last opening one need not open the object.
     for _ in range(_MOST_BRACES):
         start = text.rfind("{", 0, start)
         if start < 0:
             return None
-        answer = _json_object(text[start:])
-        if answer is not None:
-            return answer if answer.get("key") == key else None
+        answer, end = _json_object(text, start)
+        # One without the key may be a part of one that has it.
+        if answer.get("key") == key:
+            nested = answer.get("result")
+            whole = answer | nested if isinstance(nested, dict) else answer
+            return whole if _AFTER.fullmatch(text, end) else None
     return None
 
 
@@ -123,9 +130,10 @@ def _blocked(reply: ModelOutput) -> bool:
     return not reply.empty and reply.stop_reason == "content_filter"
 
 
-def _json_object(text: str) -> dict[str, Any] | None:
+def _json_object(text: str, start: int) -> tuple[dict[str, Any], int]:
+    """Read the object that starts there, and where it ends; an empty one where none does."""
     try:
-        value = json.loads(text)
+        value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        return {}, start
+    return value, end

@@ -33,8 +33,8 @@ MOST_GROUPS = 40
 UNSCORED = "unscored"
 """What ``or_eval/outcome`` calls a response without a class."""
 
-CERTAIN = {True: "yes", False: "no"}
-"""What it says of whether a verdict is certain."""
+CERTAIN = {True: "yes", False: "no", None: "judge"}
+"""What it says of whether a verdict is certain; None is the word of a judge alone."""
 
 _UNKNOWN = "unknown"
 _LABELS = {label.value: label for label in Label}
@@ -114,7 +114,10 @@ def refusal_rate_by_framing() -> Metric:
 
 @metric(scores="unreduced")
 def uncertain_share() -> Metric:
-    """Share of all responses whose verdict is not certain, by label, as ``safe_uncertain``.
+    """Share of all responses whose verdict is in doubt, by label, as ``safe_uncertain``.
+
+    In doubt is what a report counts as uncertain: what the rules are not certain of and no judge
+    was asked about, and what those who were asked contradict each other on.
 
     A metric of ``or_eval/outcome``, as is :func:`unscored_share`.
     """

@@ -23,7 +23,8 @@ def outcome() -> Scorer:
     Returns:
         A scorer that stands after ``refusal()`` in a task. Its value holds ``result`` (as
         :class:`or_eval.schema.Outcome`; ``refused``, ``answered`` or ``unscored`` where prompt or
-        response has no label or class), ``decided_by``, ``certain``, ``provenance`` (who refused),
+        response has no label or class), ``decided_by``, ``certain`` (``yes``, ``no``, or
+        ``judge`` where it is a judge's word alone), ``provenance`` (who refused),
         ``reason`` (on what ground), ``scorer`` (the name of the score that all this is of),
         ``category``, and ``framing`` where prompts are set into contexts. A sample
         without a verdict gets no score.
@@ -42,7 +43,7 @@ def outcome() -> Scorer:
                 "decided_by": metadata.get("decided_by") or "",
                 "certain": ""
                 if verdict.answer is None
-                else CERTAIN[metadata.get("certain") is True],
+                else CERTAIN.get(metadata.get("certain"), CERTAIN[False]),
                 "provenance": metadata.get("provenance") or "",
                 "reason": metadata.get("reason") or "",
                 "scorer": name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from or_eval.scorers.visible_text import has_visible_text
+from or_eval.scorers.visible_text import has_visible_text, whole
 
 # The words are those of chat templates: <think> (DeepSeek, Qwen, EXAONE), <thinking>, <reasoning>,
 # <thought>, <seed:think>, [THINK] (Magistral), ◁think▷ (Kimi), <|begin_of_thought|> (OpenThinker).
@@ -39,12 +39,16 @@ class Spoken(NamedTuple):
 def blank_reasoning(text: str) -> Spoken:
     """Blank the reasoning between marks; tell whether the last of it was left open.
 
+    What stages read of a response or of a judge's reply comes from here: all of it whole
+    characters.
+
     An end mark ends all reasoning, however many begin marks came before: models don't nest it,
     they mention the mark. What stands before an end mark with no beginning was reasoning too (the
     chat template wrote the beginning), unless nothing is said after it: then it is the answer,
     and the mark a stray one. (Inspect has a parser for such tags, but it removes one block, and
     takes quadratic time on a text of many begin marks.)
     """
+    text = whole(text)
     if not any(start in text for start in _MARK_STARTS):
         return Spoken(text, False)
     pieces: list[str] = []

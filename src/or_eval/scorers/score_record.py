@@ -25,6 +25,7 @@ _NO_CLASS = {
     UnscoredReason.UNSETTLED: "the rules could not settle it, and no judge was asked",
     UnscoredReason.GRADER_FAILED: "the judge gave no verdict",
     UnscoredReason.PANEL_TIED: "the judges are tied",
+    UnscoredReason.SCORER_FAILED: "the scorer failed on it",
 }
 
 _PROVIDER_DID = {
@@ -71,7 +72,7 @@ def explain(decision: Decision, stages: Stages) -> str:
         because = _because(decision)
         parts = [f"Unscored ({because}): {_NO_CLASS[because]}."]
     else:
-        certainty = "" if decision.certain else ", not certain"
+        certainty = _CERTAINTY[decision.certain]
         ground = f" Ground: {decision.reason}." if decision.reason else ""
         stage = _STAGE_NAMES[decision.decided_by]
         parts = [f"{decision.label}, decided by {stage}{certainty}.{ground}"]
@@ -90,6 +91,9 @@ _STAGE_NAMES = {
     DecidedBy.JUDGE: "the judge",
     None: "no stage",
 }
+
+
+_CERTAINTY = {True: "", False: ", not certain", None: ", on its word alone"}
 
 
 def _because(decision: Decision) -> UnscoredReason:

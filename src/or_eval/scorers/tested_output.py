@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from inspect_ai.event import ModelEvent
+from inspect_ai.event import ErrorEvent, ModelEvent, SpanBeginEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import ModelOutput, ModelRefusalError
 from inspect_ai.solver import TaskState
@@ -13,12 +13,15 @@ from inspect_ai.solver import TaskState
 from or_eval.inspect_private import errors_retried
 from or_eval.scorers.provider.signals import api_text
 
+_END_CHARS = 500
+
 
 class TestedOutput(NamedTuple):
     """What the tested model gave.
 
     Attributes:
-        output: Its output; the blocked one where the sample failed for it.
+        output: Its output; the blocked one where the sample failed for it; an empty one where
+            it failed on the way to its last answer.
         stop_type: Why it stopped in the provider's words, where the output doesn't tell.
         retried: Earlier tries of the sample that were blocked and taken back.
     """
@@ -35,11 +38,13 @@ def tested_output(state: TaskState) -> TestedOutput:
     ``--fail-on-refusal``, and where an API answers with an error that Inspect doesn't take for a
     block. The transcript has it. And where a provider names no category of a block, Inspect leaves
     out why the model stopped, which tells a recitation from a refusal: the call there has it.
+    A sample that failed within a dialogue still holds the answer to an earlier turn, which is
+    none to the last.
     """
     output, stop_type = state.output, None
-    if output.empty:
+    if output.empty or _failed():
         last = next(_calls(), None)
-        output = (last and _blocked(last)) or output
+        output = (last and _blocked(last)) or ModelOutput(model=output.model)
     if (
         not output.empty
         and output.stop_reason in ("content_filter", "unknown")
@@ -47,7 +52,37 @@ def tested_output(state: TaskState) -> TestedOutput:
     ):
         call = next((event.call for event in _calls() if _same(event.output, output)), None)
         stop_type = _finish_reason(call.response) if call else None
-    return TestedOutput(output, stop_type, _refusals_retried())
+    return TestedOutput(_models_own(output), stop_type, _refusals_retried())
+
+
+def _failed() -> bool:
+    """Tell whether the sample failed before it was scored, as when a log is scored again."""
+    for event in transcript().events:
+        if isinstance(event, SpanBeginEvent) and event.name == "scorers":
+            return False
+        if isinstance(event, ErrorEvent):
+            return True
+    return False
+
+
+def _models_own(output: ModelOutput) -> ModelOutput:
+    """Leave out the text that Inspect writes behind a malformed call of Google's, however long."""
+    if output.empty or output.stop_reason != "unknown" or isinstance(output.message.content, str):
+        return output
+    content = output.message.content
+    own = [part for part in content if part.type != "text" or not _of_nobody(part.text)]
+    if len(own) == len(content):
+        return output
+    message = output.message.model_copy(update={"content": own})
+    choice = output.choices[0].model_copy(update={"message": message})
+    return output.model_copy(update={"choices": [choice], "completion": message.text})
+
+
+def _of_nobody(text: str) -> bool:
+    known = api_text(
+        text if len(text) <= 2 * _END_CHARS else text[:_END_CHARS] + text[-_END_CHARS:]
+    )
+    return known is not None and known.provenance is None
 
 
 def _blocked(call: ModelEvent) -> ModelOutput | None:

@@ -13,18 +13,25 @@ _HIDDEN = (
     "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _ANY_HIDDEN = re.compile(f"[{_HIDDEN}]")
-# The joiners and the blank Braille cell stay in a text, but make none.
-_SEEN = re.compile(rf"[^\s\u200c\u200d\u2800{_HIDDEN}]")
+# The joiners, the blank Braille cell and broken characters stay in a text, but make none.
+_SEEN = re.compile(rf"[^\s\u200c\u200d\u2800\ufffd\ud800-\udfff{_HIDDEN}]")
 _LINE_BREAK = re.compile("\r\n?|[\u2028\u2029]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # As pandas, Python, JSON, JavaScript, SQL and spreadsheets write a value that is missing.
 _WORDS_FOR_NOTHING = {"nan", "NaN", "<NA>", "None", "null", "undefined", "NULL", "N/A", "#N/A"}
 
 
+def whole(text: str) -> str:
+    """Mark halves of characters by U+FFFD, one for one: they are no UTF-8, and so no text to re2.
+
+    A model, or a program that cuts its text, may leave half of an emoji.
+    """
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
+
 def visible_text(text: str) -> str:
     """Drop the characters of a text that nobody sees, and make its line breaks plain."""
-    plain = _ANY_HIDDEN.sub("", _LINE_BREAK.sub("\n", text))
-    return _LONE_SURROGATE.sub("\ufffd", plain)
+    return whole(_ANY_HIDDEN.sub("", _LINE_BREAK.sub("\n", text)))
 
 
 def stands_for_nothing(text: str) -> bool:

@@ -16,14 +16,22 @@ MAX_RETRIES = 6
 """Retries of a call where the user set none: Inspect would retry for ever, so that one dead model
 would hold up the whole run. Its waits double from 3 s, so this is some 3 minutes."""
 
+PATIENCE = 180
+"""Seconds that a judge's call may take, and after which it isn't retried, where the user set no
+others: a server that takes a request and never answers would be waited for ten minutes a try."""
+
+_HASTE = 60
+"""The same once it counts as dead."""
+
+_CHECK_SECONDS, _CHECK_RETRIES = 120, 1
 _FAILURE_CHARS = 200
 # A server says with these that it doesn't take the request as it is, whoever sends it.
 _REJECTING_STATUSES = frozenset({400, 415, 422, 501})
 
 DEAD_AFTER = 3
 """Calls in a row that must fail for good before a model counts as dead. From then on a call is
-tried once only, which notices at once when it is back; else each of thousands of calls would wait
-out its retries."""
+tried once only, and not for long, which notices at once when it is back; else each of thousands of
+calls would wait out its retries."""
 
 
 @dataclass
@@ -33,10 +41,12 @@ class _Known:
     Attributes:
         form_taken: The form it took last, by schema: rejections are paid for once.
         failed_in_a_row: Its calls that failed for good since one came through.
+        answers: Whether one came through.
     """
 
     form_taken: dict[str, int] = field(default_factory=dict)
     failed_in_a_row: int = 0
+    answers: bool = False
 
 
 # Kept by the model itself, not by its name: another server may stand at its address tomorrow.
@@ -49,6 +59,7 @@ async def generate_structured(
     schema: ResponseSchema,
     *,
     temperature: float | None = 0.0,
+    patience: int | None = None,
 ) -> ModelOutput:
     """Call a model in the best form it takes, giving up the temperature before the schema.
 
@@ -61,6 +72,7 @@ async def generate_structured(
         messages: The conversation; it says in words what the schema says.
         schema: The form of the reply.
         temperature: Sampling temperature, where the user has set none; None for the model's own.
+        patience: As for :func:`generate_patiently`.
 
     Raises:
         Exception: Whatever the provider raises once no form and no retry is left.
@@ -69,7 +81,7 @@ async def generate_structured(
     taken = _known.setdefault(model, _Known()).form_taken
     for number in range(taken.get(schema.name, 0), len(forms)):
         try:
-            output = await generate_patiently(model, messages, forms[number])
+            output = await generate_patiently(model, messages, forms[number], patience=patience)
         except Exception as error:
             if number + 1 < len(forms) and _rejects_form(error):
                 continue
@@ -80,7 +92,12 @@ async def generate_structured(
 
 
 async def generate_patiently(
-    model: Model, messages: list[ChatMessage], config: GenerateConfig
+    model: Model,
+    messages: list[ChatMessage],
+    config: GenerateConfig,
+    *,
+    patience: int | None = None,
+    retries: int = MAX_RETRIES,
 ) -> ModelOutput:
     """Call a model with retries that end, and few of them once it seems dead.
 
@@ -88,20 +105,51 @@ async def generate_patiently(
         model: The model.
         messages: The conversation.
         config: Settings of the call; the user's patience wins.
+        patience: Seconds that it may take, where neither user nor provider set any.
+        retries: Retries where the user set none.
 
     Raises:
         Exception: Whatever the provider raises once no retry is left.
     """
     known = _known.setdefault(model, _Known())
-    fitted = _with_patience(config, model, dead=known.failed_in_a_row >= DEAD_AFTER)
+    dead = known.failed_in_a_row >= DEAD_AFTER
+    if dead:
+        patience, retries = patience and min(patience, _HASTE), 0
+    fitted = _with_patience(config, model, patience, retries)
     try:
         output = await model.generate(messages, config=fitted)
     except Exception as error:
         if _serves_nobody(error):
             known.failed_in_a_row += 1
         raise
-    known.failed_in_a_row = 0
+    known.failed_in_a_row, known.answers = 0, True
     return output
+
+
+async def problem_reaching(
+    model: Model, messages: list[ChatMessage], config: GenerateConfig
+) -> str | None:
+    """Call a model that hasn't answered yet, and say in one line why it can't be asked, if so.
+
+    Args:
+        model: The model.
+        messages: A short question, in a form that it takes.
+        config: Settings of the call; left out once, where the model rejects it.
+    """
+    if _known.setdefault(model, _Known()).answers:
+        return None
+    for form in (config.model_copy(update={"cache": False}), GenerateConfig(cache=False)):
+        try:
+            await generate_patiently(
+                model, messages, form, patience=_CHECK_SECONDS, retries=_CHECK_RETRIES
+            )
+        except Exception as error:
+            said = failure(error, model)
+            if not _rejects_form(error):
+                break
+        else:
+            return None
+    return said
 
 
 def failure(error: Exception, model: Model) -> str:
@@ -132,13 +180,21 @@ def _forms(schema: ResponseSchema, temperature: float | None) -> list[GenerateCo
     ]
 
 
-def _with_patience(config: GenerateConfig, model: Model, *, dead: bool) -> GenerateConfig:
-    """Bound the retries, unless the user has; the user's patience wins."""
+def _with_patience(
+    config: GenerateConfig, model: Model, patience: int | None, retries: int
+) -> GenerateConfig:
+    """Bound retries and waiting, unless the user has; the user's patience wins."""
     config = config.model_copy()
-    run = active_generate_config()
-    patience = (model.config.max_retries, model.config.timeout, run.max_retries, run.timeout)
-    if all(setting is None for setting in patience):
-        config.max_retries = 0 if dead else MAX_RETRIES
+    users = active_generate_config().merge(model.config)
+    # The answers of a batch come when they come.
+    seconds = None if users.batch else patience
+    if users.max_retries is None and users.timeout is None:
+        config.max_retries, config.timeout = retries, seconds
+    if seconds is not None:
+        # Inspect looks at `timeout` between two attempts only, and doesn't hand the run's
+        # `attempt_timeout` to a role. A client's own is a wait for a slow machine.
+        own = int(getattr(model.api, "client_timeout", None) or 0)
+        config.attempt_timeout = users.attempt_timeout or users.timeout or max(own, seconds)
     # A model that balks here is dealt with by its caller; --fail-on-refusal is about the model
     # under test.
     config.fail_on_refusal = False

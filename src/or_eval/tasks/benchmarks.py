@@ -9,7 +9,7 @@ from inspect_ai import Task, task
 from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.sources.choosing_prompts import Subset
-from or_eval.tasks.refusal_task import refusal_task
+from or_eval.tasks.refusal_task import judge_first, refusal_task
 from or_eval.tasks.task_prompts import load_task_prompts
 
 
@@ -65,6 +65,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
             audit: Share of the rules' certain verdicts that the judge checks as well.
             audit_seed: Choice of those; another in each run by default.
         """
+        first = judge_first(fusion, audit)
         prompts = load_task_prompts(
             declared.__name__,
             data,
@@ -81,6 +82,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
         return refusal_task(
             prompts,
             scorer=refusal(fusion, audit, audit_seed),
+            early_stopping=first,
             system_prompt=system_prompt,
             framing=framing,
             description=declared.__doc__ or "",

@@ -8,19 +8,23 @@ from typing import Any
 
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import HeadlineMetric
+from inspect_ai.log import EvalSpec, HeadlineMetric
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageUser,
 )
-from inspect_ai.scorer import Scorer
+from inspect_ai.scorer import SampleScore, Scorer
 from inspect_ai.solver import Solver, generate
+from inspect_ai.util import EarlyStop
+from pydantic import JsonValue
 
+from or_eval.inspect_private import PrerequisiteError, roles_are_bound
 from or_eval.schema import PLAIN, Label, PromptRecord, Turn
+from or_eval.scorers.choosing_stages import Fusion, checked_audit, checked_fusion
 from or_eval.scorers.outcome_scorer import outcome
-from or_eval.scorers.refusal_scorer import refusal
+from or_eval.scorers.refusal_scorer import bound_judges, check_judges, refusal
 from or_eval.solvers import system_prompt as system_prompt_solver
 from or_eval.solvers.dialogue import dialogue
 from or_eval.solvers.system_prompt import NONE
@@ -50,6 +54,7 @@ def refusal_task(
     description: str,
     framing: object = PLAIN,
     scorer: Scorer | None = None,
+    early_stopping: JudgeFirst | None = None,
 ) -> Task:
     """Build the task that asks a model each prompt and classes its responses.
 
@@ -62,6 +67,7 @@ def refusal_task(
         description: One sentence on what is tested, recorded in the log.
         framing: What :func:`or_eval.tasks.framing.read_framings` takes, as it came from ``-T``.
         scorer: A ``refusal()`` with options of its own; one with none by default.
+        early_stopping: :func:`judge_first` with the scorer's options.
 
     Raises:
         DataError: An option has no meaning, or two of them give a system prompt.
@@ -80,12 +86,62 @@ def refusal_task(
         scorer=[scorer or refusal(), outcome()],
         score_on_error=True,
         fail_on_error=FAILED_SHARE,
+        early_stopping=early_stopping,
         headline_metric=HeadlineMetric(scorer="refusal", metric=headline_rate(prompts)),
         viewer=sample_list(framings=bool(framings)),
         version=TASK_VERSION,
         description=description,
         metadata=metadata,
     )
+
+
+class JudgeFirst:
+    """Has the judges called once before the first prompt is asked, and stops the task otherwise.
+
+    It stops nothing early: of what Inspect asks of a task, this alone comes before all samples.
+
+    Args:
+        mode: Of the scorer.
+        audit: Of the scorer.
+    """
+
+    def __init__(self, mode: Fusion, audit: float) -> None:
+        self._mode = mode
+        self._audit = audit
+
+    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
+        try:
+            await check_judges(self._mode, self._audit)
+        except PrerequisiteError as error:
+            raise error.with_traceback(None) from None  # Inspect would show all of it
+        return "judge first"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        return None
+
+    async def complete_sample(
+        self, id: str | int, epoch: int, scores: dict[str, SampleScore]
+    ) -> None:
+        pass
+
+    async def complete_task(self) -> dict[str, JsonValue]:
+        return {}
+
+
+def judge_first(fusion: str, audit: float) -> JudgeFirst | None:
+    """Give what makes sure of the judges at the start of a task; None where none is asked.
+
+    Raises:
+        PrerequisiteError: An option has no valid value; or Inspect is making the task for a run
+            that needs a judge and has none, which then ends in one line.
+    """
+    mode = checked_fusion(fusion)
+    share = checked_audit(audit, mode)
+    if mode is Fusion.RULES and share == 0:
+        return None
+    if roles_are_bound() and not bound_judges(mode, share):
+        return None
+    return JudgeFirst(mode, share)
 
 
 def _solvers(system_prompt: str, records: Sequence[PromptRecord]) -> list[Solver]:

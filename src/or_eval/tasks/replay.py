@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from inspect_ai import Task, task, task_with
-from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalSpec
 from inspect_ai.model import get_model
-from inspect_ai.scorer import SampleScore
 from inspect_ai.solver import generate
 from inspect_ai.util import EarlyStop
-from pydantic import JsonValue
 
 from or_eval.models.replay import PROVIDER, check_epochs
 from or_eval.schema import prompt_id
-from or_eval.scorers.choosing_stages import FusionName
+from or_eval.scorers.choosing_stages import FusionName, checked_audit, checked_fusion
 from or_eval.scorers.refusal_scorer import refusal
-from or_eval.tasks.refusal_task import refusal_task
+from or_eval.tasks.refusal_task import JudgeFirst, judge_first, refusal_task
 
 
 @task
@@ -51,6 +47,7 @@ def replay(
     from or_eval.sources.answered_prompts import answered_prompts
     from or_eval.sources.responses import load_responses
 
+    judge_first(fusion, audit)
     named: dict[str, Any] = columns or {}
     file = load_responses(responses, **named)
     answered = answered_prompts(file, model, prompts, source, label)
@@ -70,7 +67,7 @@ def replay(
         solver=generate(tool_calls="none"),
         model=get_model(f"{PROVIDER}/{model}", memoize=False, responses=responses, **named),
         epochs=max(*counts.values(), 1),
-        early_stopping=_StoredEpochs(counts),
+        early_stopping=_StoredEpochs(counts, fusion, audit),
         # A prompt without a response fails, and says so; the others are results all the same.
         fail_on_error=False,
         metadata={
@@ -87,28 +84,19 @@ def replay(
     )
 
 
-class _StoredEpochs:
+class _StoredEpochs(JudgeFirst):
     """Ends a prompt's epochs with its responses, where others have more.
 
     A prompt with no response at all has one epoch, in which the model says so.
     """
 
-    def __init__(self, responses_by_id: dict[str, int]) -> None:
+    def __init__(self, responses_by_id: dict[str, int], fusion: str, audit: float) -> None:
+        mode = checked_fusion(fusion)
+        super().__init__(mode, checked_audit(audit, mode))
         self._responses_by_id = responses_by_id
-
-    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
-        return "stored responses"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         stored = self._responses_by_id[str(id)]
         if epoch <= max(stored, 1):
             return None
         return EarlyStop(id=id, epoch=epoch, reason=f"{stored} responses are stored")
-
-    async def complete_sample(
-        self, id: str | int, epoch: int, scores: dict[str, SampleScore]
-    ) -> None:
-        pass
-
-    async def complete_task(self) -> dict[str, JsonValue]:
-        return {}

@@ -6,6 +6,7 @@ from or_eval.scorers.judge.makers import of_same_maker
 from or_eval.scorers.judge.panel import (
     GRADER_ROLE,
     JudgeVerdict,
+    check_answering,
     graders,
     judge_response,
     majority_class,
@@ -17,6 +18,7 @@ __all__ = [
     "JudgeVerdict",
     "Vote",
     "bundled_guards",
+    "check_answering",
     "graders",
     "guards_from",
     "judge_response",

@@ -26,7 +26,7 @@ from or_eval.scorers.fenced_case import shorten_middle
 from or_eval.scorers.judge.asking import Vote
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.visible_text import visible_text
-from or_eval.solvers.structured_output import failure, generate_patiently
+from or_eval.solvers.structured_output import PATIENCE, failure, generate_patiently
 
 _REQUEST_SHARE = 1 / 3
 _SHOWN_CHARS = 60
@@ -88,11 +88,9 @@ def guard_for(judge: Model, guards: tuple[Guard, ...]) -> Guard | None:
 
 async def ask_guard(judge: Model, guard: Guard, request: str, response: str) -> Vote:
     """Ask a guard for its verdict; whatever goes wrong costs its vote, not the sample."""
-    config = GenerateConfig(
-        temperature=0.0, max_tokens=guard.max_tokens, extra_body=guard.extra_body
-    )
+    question = guard_question(guard, request, response)
     try:
-        output = await generate_patiently(judge, guard_question(guard, request, response), config)
+        output = await generate_patiently(judge, question, guard_config(guard), patience=PATIENCE)
     except Exception as error:
         return Vote(str(judge), None, None, failure(error, judge))
     said = blank_reasoning(output.completion).text.strip()
@@ -100,6 +98,11 @@ async def ask_guard(judge: Model, guard: Guard, request: str, response: str) -> 
     shown = " ".join(visible_text(said).split())[:_SHOWN_CHARS]
     why = f"{guard.id}: {shown}" if label else f"{guard.id}: no readable verdict: {shown or 'none'}"
     return Vote(str(judge), label, None, why)
+
+
+def guard_config(guard: Guard) -> GenerateConfig:
+    """Give the settings of a guard's calls."""
+    return GenerateConfig(temperature=0.0, max_tokens=guard.max_tokens, extra_body=guard.extra_body)
 
 
 def guard_question(guard: Guard, request: str, response: str) -> list[ChatMessage]:

@@ -7,16 +7,26 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inspect_ai.model import Model, model_roles
+from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, Model, model_roles
 from inspect_ai.util import collect
+from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import Reason, ResponseClass, UnscoredReason
 from or_eval.scorers.judge.asking import Vote, ask_judge
 from or_eval.scorers.judge.case import case_for, judge_prompt
-from or_eval.scorers.judge.guards import Guard, ask_guard, guard_for
+from or_eval.scorers.judge.guards import (
+    Guard,
+    ask_guard,
+    guard_config,
+    guard_for,
+    guard_question,
+)
+from or_eval.solvers.structured_output import problem_reaching
 
 GRADER_ROLE = "grader"
+_QUESTION = "Are you there? Reply with the word yes."
+_REPLY_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +103,25 @@ def required_graders(asked_by: str) -> list[Model]:
         f"refusal: {asked_by} needs a judge, and no model is bound to the role "
         f"'{GRADER_ROLE}'; bind one with --model-role {GRADER_ROLE}=PROVIDER/MODEL"
     )
+
+
+async def check_answering(judges: Sequence[Model], guards: tuple[Guard, ...]) -> None:
+    """Call each judge once that hasn't answered yet, so that a wrong name or key is told at once.
+
+    Raises:
+        PrerequisiteError: One can't be asked.
+    """
+    for judge in judges:
+        guard = guard_for(judge, guards)
+        question: list[ChatMessage] = [ChatMessageUser(content=_QUESTION)]
+        config = GenerateConfig(max_tokens=_REPLY_TOKENS)
+        if guard is not None:
+            question, config = guard_question(guard, "Say yes.", "Yes."), guard_config(guard)
+        if problem := await problem_reaching(judge, question, config):
+            raise PrerequisiteError(
+                f"refusal: the judge {escape(str(judge))} can't be asked: {escape(problem)}; "
+                f"nothing was judged: mend --model-role {GRADER_ROLE}=, or its key"
+            )
 
 
 async def judge_response(

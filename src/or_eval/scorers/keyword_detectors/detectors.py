@@ -9,6 +9,8 @@ from typing import Any
 
 import re2
 
+from or_eval.scorers.visible_text import whole
+
 
 class Detector:
     """One published detector, as ``detectors.toml`` describes it.
@@ -30,7 +32,7 @@ class Detector:
 
     def match(self, response: str) -> str | None:
         """Give the words by which the detector calls a response refused; None for an answer."""
-        text = response.strip()
+        text = whole(response).strip()
         if not self._case:
             text = text.lower()
         if self._accepts and self._accepts.match(text):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput
 
 _CUT_OFF = ("max_tokens", "model_length")
+_MALFORMED_CALL = "MALFORMED_FUNCTION_CALL"
 
 
 def read_output(
@@ -90,7 +91,7 @@ def _read(
         return _block(kind, said)
     verdict = read_text(output.completion)
     if verdict.unscored_because is UnscoredReason.NO_RESPONSE and verdict.detail is None:
-        return ProviderVerdict(unscored_because=_why_silent(choice))
+        return ProviderVerdict(unscored_because=_why_silent(choice, stop_type))
     if marked == "some":
         return ProviderVerdict(provenance=Provenance.REFUSAL_FIELD)
     return verdict
@@ -121,7 +122,8 @@ def _told(output: ModelOutput, choice: ChatCompletionChoice) -> str | None:
     return (details.explanation or details.category) if details else output.error
 
 
-def _why_silent(choice: ChatCompletionChoice) -> UnscoredReason:
+def _why_silent(choice: ChatCompletionChoice, stop_type: str | None) -> UnscoredReason:
     if choice.stop_reason in _CUT_OFF:
         return UnscoredReason.CUT_OFF
-    return UnscoredReason.TOOL_CALL if choice.message.tool_calls else UnscoredReason.NO_RESPONSE
+    called = choice.message.tool_calls or stop_type == _MALFORMED_CALL
+    return UnscoredReason.TOOL_CALL if called else UnscoredReason.NO_RESPONSE

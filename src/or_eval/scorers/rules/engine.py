@@ -29,7 +29,7 @@ from or_eval.scorers.rules.request import Request
 from or_eval.scorers.rules.structure import edges, passages
 from or_eval.scorers.rules.wrapping import unwrapped
 from or_eval.scorers.verdict import Evidence, Verdict
-from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing
+from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing, whole
 
 _EVIDENCE_CHARS = 200
 _MOST_EVIDENCE = 6
@@ -54,6 +54,7 @@ def classify_response(
         A verdict with the class, whether it is certain, and the evidence. The class is None,
         with the reason, for a response that is empty or in a language without rules.
     """
+    response, prompt = whole(response), prompt and whole(prompt)
     spoken, in_reasoning = blank_reasoning(response)
     if not has_visible_text(spoken):
         reason = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
