@@ -11,6 +11,8 @@ import pytest
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from commands import MODEL, loopback, run_inspect
+from or_eval.analysis.rates import rates
+from or_eval.analysis.responses import read_logs
 from or_eval.dataset_builders.merging.prompt_sets import PromptSet, load_set
 from or_eval.labelling.prompts import prompts_of_data
 from or_eval.schema import Turn, prompt_id
@@ -176,3 +178,24 @@ def test_who_can_use_single_prompts_only_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"messages": ["A", "C"], "label": "safe"}))
     with pytest.raises(DataError, match="tasks take dialogues"):
         prompts_of_data(path)
+
+
+def test_answer_to_an_earlier_turn_is_none_to_the_last_which_failed(tmp_path: Path) -> None:
+    def fail_late(request: Request) -> Reply:
+        broken = len(request.messages) > 1
+        return Reply("out of order", status=500) if broken else Reply(ANSWER)
+
+    turns = [[{"role": "user", "content": said} for said in SCRIPTS["late help"]]]
+    turns += [[{"role": "user", "content": f"How do I whittle {i} spoons?"}] for i in range(3)]
+    rows = [{"messages": said, "label": "safe"} for said in turns]
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    with ScriptedServer(fail_late) as server:
+        printed = run_inspect(
+            *("eval", "or_eval/prompts", "-T", "data=d.jsonl", "--model", MODEL),
+            *("--max-retries", 0, "-M", "max_retries=0", "--log-dir", "logs"),
+            cwd=tmp_path,
+            env=loopback(server),
+        )
+    assert re.search(r"safe_unscored +0\.250", printed)
+    [row] = rates(read_logs(tmp_path / "logs").responses).to_dict("records")
+    assert (row["n"], row["unscored"] + row["errors"]) == (3, 1)

@@ -11,7 +11,7 @@ from inspect_ai.scorer import includes
 from commands import run_command
 from or_eval.scorers import outcome, refusal
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs
-from servers import API_KEY, Request, ScriptedServer, judged_response, verdict_line
+from servers import API_KEY, Reply, Request, ScriptedServer, judged_response, verdict_line
 
 
 def inspect_score(log: str, *options: str) -> CompletedProcess[str]:
@@ -138,5 +138,21 @@ def test_judge_that_is_not_bound_is_one_clear_line(tmp_path):
     said = " ".join((done.stdout + done.stderr).split())
     assert "fusion=both needs a judge" in said
     assert "--model-role grader=" in said
+    assert "Traceback" not in said
+    assert list(read_eval_log(log.location).samples[0].scores) == ["refusal"]
+
+
+def test_judge_that_cant_be_asked_is_one_clear_line_and_one_call(tmp_path):
+    log = eval_outputs(dict.fromkeys("abc", UNSETTLED), refusal(), tmp_path)
+    with ScriptedServer(lambda r: Reply("wrong key", status=401), ready=False) as server:
+        done = inspect_score(
+            log.location,
+            *("--scorer", "or_eval/refusal", "--action", "append", "--overwrite"),
+            *("--model-role", f"grader={server.role_option()}"),
+        )
+        assert len(server.requests) == 1
+    assert done.returncode == 1
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "can't be asked: AuthenticationError: Error code: 401 - wrong key" in said
     assert "Traceback" not in said
     assert list(read_eval_log(log.location).samples[0].scores) == ["refusal"]
