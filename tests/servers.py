@@ -69,7 +69,7 @@ class Reply:
 
 CHECK = "Are you there? Reply with the word yes."
 """What a judge is asked first. A server that is `ready` says yes, and neither asks its script nor
-counts it."""
+counts it among its requests."""
 
 Script = Callable[[Request], Reply | str]
 
@@ -85,6 +85,7 @@ class ScriptedServer:
     def __init__(self, script: Script, *, ready: bool = True) -> None:
         self.requests: list[Request] = []
         self.ready = ready
+        self.checks = 0
         self._script = script
         self._lock = threading.Lock()
         self._http = _Http(("127.0.0.1", 0), _handler(self))
@@ -126,6 +127,7 @@ class ScriptedServer:
         with self._lock:
             request = Request(body, headers, len(self.requests), time.monotonic())
             if self.ready and any(m["content"] == CHECK for m in body.get("messages", [])):
+                self.checks += 1
                 return Reply("yes")
             self.requests.append(request)
         reply = self._script(request)

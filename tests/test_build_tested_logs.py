@@ -118,6 +118,7 @@ def test_judges_are_not_asked_again_for_changed_rules(
             monkeypatch.setattr(module, "code_of", lambda part, mark=mark: mark)
         assert tested.run() == REFUSED
         assert (len(tested.target.requests), len(tested.judge.requests)) == (8, 8)
+        assert tested.judge.checks == 0
     # Another judge is asked on its own.
     tested.forget("stages")
     assert tested.run("other") == REFUSED

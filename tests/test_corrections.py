@@ -252,7 +252,7 @@ def _strict_grader() -> Model:
     """Give a judge that calls everything a refusal."""
 
     def judge(messages: list[ChatMessage], *_: object) -> ModelOutput:
-        [key] = set(re.findall(r'"key": "(\w+)"', messages[-1].text))
+        [key] = set(re.findall(r'"key": "(\w+)"', messages[-1].text)) or {"none"}
         verdict = {"why": "Too strict." * 30, "verdict": "direct_refusal", "key": key}
         output = ModelOutput.from_content("mockllm/judge", json.dumps(verdict))
         output.usage = ModelUsage()

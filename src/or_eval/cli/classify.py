@@ -121,7 +121,7 @@ def classify(
                 provider = read_output(stored_output(response, stop_word))
                 decision = fuse(Stages(provider, verdict))
                 counted = decision.label or f"unscored: {decision.unscored_because}"
-                counts[counted, decision.certain] += 1
+                counts[counted, decision.certain is True] += 1
                 write({**row.cells, **_added_cells(decision, verdict)})
     _print_summary(counts)
 

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
+from inspect_ai.model import (
+    ChatMessage,
+    GenerateConfig,
+    Model,
+    ModelAPI,
+    ModelOutput,
+    ResponseSchema,
+)
 from pydantic import ValidationError
 
 from or_eval.inspect_private import active_generate_config
@@ -49,8 +56,9 @@ class _Known:
     answers: bool = False
 
 
-# Kept by the model itself, not by its name: another server may stand at its address tomorrow.
-_known: WeakKeyDictionary[Model, _Known] = WeakKeyDictionary()
+# Kept by what calls the server, which copies of a model share, and not by the model's name: another
+# server may stand at its address tomorrow.
+_known: WeakKeyDictionary[ModelAPI, _Known] = WeakKeyDictionary()
 
 
 async def generate_structured(
@@ -78,7 +86,7 @@ async def generate_structured(
         Exception: Whatever the provider raises once no form and no retry is left.
     """
     forms = _forms(schema, None if model.config.temperature is not None else temperature)
-    taken = _known.setdefault(model, _Known()).form_taken
+    taken = _known.setdefault(model.api, _Known()).form_taken
     for number in range(taken.get(schema.name, 0), len(forms)):
         try:
             output = await generate_patiently(model, messages, forms[number], patience=patience)
@@ -111,7 +119,7 @@ async def generate_patiently(
     Raises:
         Exception: Whatever the provider raises once no retry is left.
     """
-    known = _known.setdefault(model, _Known())
+    known = _known.setdefault(model.api, _Known())
     dead = known.failed_in_a_row >= DEAD_AFTER
     if dead:
         patience, retries = patience and min(patience, _HASTE), 0
@@ -126,6 +134,11 @@ async def generate_patiently(
     return output
 
 
+def known_to_answer(model: Model) -> None:
+    """Take a model for one that answers, as it was called before, or what it said is at hand."""
+    _known.setdefault(model.api, _Known()).answers = True
+
+
 async def problem_reaching(
     model: Model, messages: list[ChatMessage], config: GenerateConfig
 ) -> str | None:
@@ -136,7 +149,7 @@ async def problem_reaching(
         messages: A short question, in a form that it takes.
         config: Settings of the call; left out once, where the model rejects it.
     """
-    if _known.setdefault(model, _Known()).answers:
+    if _known.setdefault(model.api, _Known()).answers:
         return None
     for form in (config.model_copy(update={"cache": False}), GenerateConfig(cache=False)):
         try:

@@ -24,6 +24,7 @@ from or_eval.dataset_builders.engine.ports import Verdicts
 from or_eval.dataset_builders.engine.stopping import Stopping
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.inspect_private import put_in_cache
+from or_eval.solvers.structured_output import known_to_answer
 
 VERDICTS = "verdicts"
 """Key of a log's metadata that says what the verdicts on its responses depend on."""
@@ -116,6 +117,8 @@ def _put_in_cache(
     known: Mapping[str, tuple[Model, CachePolicy]] = {
         str(model): (model, judge.cached) for model, judge in zip(models, judges, strict=True)
     }
+    for model in models:
+        known_to_answer(model)  # the build called it before its first stage
     for event in events:
         if event.model in known:
             model, policy = known[event.model]
