@@ -60,8 +60,9 @@ class Decision(NamedTuple):
         decided_by: The stage that gave it.
         certain: Whether nobody needs to check it: True where the provider says it, or the rules
             are certain of it and no judge who decides says otherwise; False where it is in doubt,
-            as the rules decided alone and are not certain, or as those who were asked contradict
-            each other on whether the model refused; None where it is the word of the judge alone.
+            as the rules decided alone and are not certain, as rules and judge contradict each
+            other on whether the model refused, or as a panel is not unanimous; None where it is
+            the judge's word alone.
         provenance: Who refused; None for a plain answer.
         reason: On what ground, by the stage that decided; None where it names none.
         unscored_because: Why there is no class, where there is none.
