@@ -35,7 +35,7 @@ from or_eval.scorers.metrics import (
     uncertain_share,
     unscored_share,
 )
-from scored import ANSWER, REFUSAL, eval_outputs
+from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs
 from servers import ScriptedServer, verdict_line
 
 
@@ -288,3 +288,21 @@ def test_families_linked_by_prompts_without_a_score_are_alike_in_log_and_report(
     assert row["families"] == 24
     ends = ("", "_lower", "_upper")
     assert row[["rate", "lower", "upper"]].tolist() == [told[f"over_refusal_rate{e}"] for e in ends]
+
+
+def test_log_and_report_count_the_same_verdicts_as_uncertain(tmp_path):
+    with ScriptedServer(lambda r: verdict_line(r, "direct_refusal")) as server:
+        log = eval_outputs(
+            {"agreed": REFUSAL, "contradicted": ANSWER, "the judge's word": UNSETTLED},
+            [refusal("both"), outcome()],
+            tmp_path,
+            metadata={
+                id: {"label": "safe"} for id in ("agreed", "contradicted", "the judge's word")
+            },
+            model_roles={"grader": server.model()},
+        )
+    certain = {s.id: s.scores["outcome"].value["certain"] for s in log.samples}
+    assert certain == {"agreed": "yes", "contradicted": "no", "the judge's word": "judge"}
+    assert log.results.scores[1].metrics["safe_uncertain"].value == pytest.approx(1 / 3)
+    [row] = rates(read_logs(log.location).responses).to_dict("records")
+    assert (row["n"], row["uncertain"]) == (3, 1)

@@ -36,6 +36,7 @@ def outcome() -> Scorer:
             return None
         name, verdict = latest
         metadata, framing = verdict.metadata or {}, state.metadata.get("framing")
+        certain = metadata.get("certain", False)
         return Score(
             value={
                 "result": outcome_of(state.metadata.get("label"), verdict),
@@ -43,7 +44,7 @@ def outcome() -> Scorer:
                 "decided_by": metadata.get("decided_by") or "",
                 "certain": ""
                 if verdict.answer is None
-                else CERTAIN.get(metadata.get("certain"), CERTAIN[False]),
+                else CERTAIN[None if certain is None else certain is True],
                 "provenance": metadata.get("provenance") or "",
                 "reason": metadata.get("reason") or "",
                 "scorer": name,
