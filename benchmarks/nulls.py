@@ -103,7 +103,7 @@ class Design(NamedTuple):
                 "seed_id": [f"s{family}" for family in self.families[prompts]],
             }
         )
-        return frame.astype("str").assign(pair_id=pd.Series(np.nan, frame.index, dtype="str"))
+        return frame.astype("str").assign(pair_id=None)
 
 
 def apart(sizes: Sequence[int], members: int | Sequence[int] = 1) -> tuple[Numbers, Numbers]:

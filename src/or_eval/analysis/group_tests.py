@@ -80,7 +80,9 @@ def compare_sides(
     such numbers have one long tail, which their skewness makes normal (Wilson and Hilferty, 1931):
     small groups would stand out too often, and hide large ones. Each comparison is held against
     the largest of itself and of all that are smaller, in the same draws for all models, from the
-    largest on until one isn't beyond chance (Westfall and Young, 1993).
+    largest on until one isn't beyond chance (Westfall and Young, 1993). Groups that were told apart
+    are exchanged no more when those are tested that remain, since a large group that is hardly
+    ever refused would say nothing of what small ones come to that often are.
 
     Sides with hardly a family in common or of one size leave too little to exchange. They are told
     apart by the intervals of their rates (Zou and Donner, 2008); p is then a sum of both kinds'.
@@ -102,20 +104,15 @@ def compare_sides(
         is under 0.05), ``p``, ``verdict`` and ``families``.
     """
     keys = np.random.default_rng(_SEED).random((_DRAWS, len(groups)))
-    orders: dict[tuple[bytes, bool], Numbers] = {}
-    models = [_Model.of(one, groups, families, sides, keys, orders) for one in scored]
-    table = pd.DataFrame([row._asdict() for model in models for row in model.rows])
-    exchanged = table.pop("exchanged").to_numpy(dtype=bool)
-    sizes, reach = (table.pop(name).to_numpy(dtype=np.float64) for name in ("size", "reach"))
-    alone = int((~exchanged & (reach > 0)).sum())
-    p, most, critical = np.zeros(len(table)), np.zeros(len(table)), normal_quantile()
-    for level in range(max(len(model.sizes) for model in models)):
-        drawn = [model.sizes[min(level, len(model.sizes) - 1)] for model in models]
-        chance = _Chance.of(np.concatenate(drawn, axis=1), alone)
-        found = chance.single(sizes)
-        found[exchanged] = chance.stepwise()
-        p, most = np.maximum(p, found), np.maximum(most, chance.single(reach))
-        critical = max(critical, chance.critical())
+    parts = np.zeros((len(scored), int(groups.max(initial=0)) + 1), dtype=np.int64)
+    table, p, most, critical = _tested(scored, groups, families, sides, keys, parts)
+    while sides[0].second is not None:
+        alike = (p >= 1 - LEVEL).reshape(len(scored), len(sides))
+        split = np.array([_linked(parts.shape[1], sides, row) for row in alike])
+        if (split == parts).all():
+            break
+        parts = split
+        p = np.maximum(p, _tested(scored, groups, families, sides, keys, parts)[1])
     told = most < 1 - LEVEL
     sure = told & (p < 1 - LEVEL)
     difference, wider = table["difference"], critical / normal_quantile()
@@ -128,6 +125,57 @@ def compare_sides(
     table.loc[~told, ["lower", "upper", "p"]] = np.nan
     table["verdict"] = np.where(sure, MORE, np.where(told, CHANCE, UNKNOWN))
     return table[["rate_a", "rate_b", *COLUMNS]]
+
+
+def _tested(
+    scored: Sequence[Scored],
+    groups: Numbers,
+    families: Numbers,
+    sides: Sequence[Sides],
+    keys: Floats,
+    parts: Numbers,
+) -> tuple[pd.DataFrame, Floats, Floats, float]:
+    """Test comparisons by exchange among the groups of each part: (models, groups).
+
+    Returns:
+        The rows, their p-values and those that exchange could have given them, and the size that
+        the largest of all comes to by chance. Those of groups of two parts have a p of zero.
+    """
+    orders: dict[tuple[bytes, bool], Numbers] = {}
+    models = [
+        _Model.of(one, groups, families, sides, keys, part, orders)
+        for one, part in zip(scored, parts, strict=True)
+    ]
+    table = pd.DataFrame([row._asdict() for model in models for row in model.rows])
+    exchanged = table.pop("exchanged").to_numpy(dtype=bool)
+    sizes, reach = (table.pop(name).to_numpy(dtype=np.float64) for name in ("size", "reach"))
+    inside = np.array(
+        [
+            one.second is None or part[one.first] == part[one.second]
+            for part in parts
+            for one in sides
+        ]
+    )
+    alone = int((~exchanged & (reach > 0) & inside).sum())
+    p, most, critical = np.zeros(len(table)), np.zeros(len(table)), normal_quantile()
+    for level in range(max(len(model.sizes) for model in models)):
+        drawn = [model.sizes[min(level, len(model.sizes) - 1)] for model in models]
+        chance = _Chance.of(np.concatenate(drawn, axis=1)[:, inside[exchanged]], alone)
+        found = chance.single(sizes)
+        found[exchanged & inside] = chance.stepwise()
+        p, most = np.maximum(p, found), np.maximum(most, chance.single(reach))
+        critical = max(critical, chance.critical())
+    return table, np.where(inside, p, 0.0), most, critical
+
+
+def _linked(count: int, sides: Sequence[Sides], alike: Flags) -> Numbers:
+    """Give the part of each group: those that aren't told apart, directly or through others."""
+    part = np.arange(count)
+    for side, is_alike in zip(sides, alike, strict=True):
+        if is_alike and side.second is not None:
+            one, other = part[side.first], part[side.second]
+            part[part == max(one, other)] = min(one, other)
+    return part
 
 
 class _Chance(NamedTuple):
@@ -235,6 +283,7 @@ class _Model(NamedTuple):
         families: Numbers,
         sides: Sequence[Sides],
         keys: Floats,
+        part: Numbers,
         orders: dict[tuple[bytes, bool], Numbers],
     ) -> _Model:
         """Compare the sides of one model by the random ``keys`` of prompts."""
@@ -244,12 +293,13 @@ class _Model(NamedTuple):
         scores, shares = one.scores[known], one.shares[known]
         moved = None if one.moved is None else one.moved[known]
         families = np.unique(families[known], return_inverse=True)[1]
-        cells = _Cells.laid_out(groups[known], families)
+        cells = _Cells.laid_out(groups[known], families, part)
         weighed = [_Weights.of(cells, side) for side in sides]
         used = [weights for weights in weighed if weights.left >= _INFORMED]
         sizes, reach = [], np.full(len(used), np.inf)
+        name = known.tobytes() + part.tobytes()
         for single in (False, True) if cells.unequal() else (False,):
-            drawn = cells.drawn(scores, keys[:, known], single, orders, known.tobytes())
+            drawn = cells.drawn(scores, keys[:, known], single, orders, name)
             found, most = _sizes(cells, used, drawn)
             sizes.append(np.column_stack([np.zeros((len(drawn), 0), np.float32), *found]))
             reach = np.minimum(reach, most)
@@ -290,14 +340,14 @@ class _Cells(NamedTuple):
     stratum: Numbers
 
     @classmethod
-    def laid_out(cls, groups: Numbers, families: Numbers) -> _Cells:
-        """Lay prompts out in cells."""
+    def laid_out(cls, groups: Numbers, families: Numbers, part: Numbers) -> _Cells:
+        """Lay prompts out in cells, of which those of groups of one part can be exchanged."""
         wide = int(groups.max()) + 1
         names, cell = np.unique(families * wide + groups, return_inverse=True)
         family, group = np.divmod(names, wide)
         size = np.bincount(cell)
         mixed = np.bincount(family)[family] > 1
-        stratum = np.where(mixed, size.max() + 1 + family, size)
+        stratum = np.where(mixed, size.max() + 1 + family, size) * len(part) + part[group]
         order = np.lexsort((group, stratum))
         group, family, size = group[order], family[order], size[order]
         return cls(np.argsort(order)[cell], group, family, size, mixed[order], stratum[order])
@@ -328,7 +378,7 @@ class _Cells(NamedTuple):
             keys: A random number for each draw and prompt.
             single: Whether prompts of mixed families are exchanged one by one.
             orders: Orders of draws that were made before, for the same prompts.
-            known: Names the prompts that have values.
+            known: Names the prompts that have values, and the parts.
         """
         prompts = np.argsort(self.place, kind="stable")
         apart = single & self.mixed
@@ -445,6 +495,8 @@ def _powers(cells: _Cells, drawn: Floats) -> _Powers:
         names, starts, counts = np.unique(
             cells.group[stratum], return_index=True, return_counts=True
         )
+        order = np.argsort(starts)
+        names, starts, counts = names[order], starts[order], counts[order]
         sums = np.zeros((3, len(drawn), int(cells.group.max()) + 1))
         for power, values in enumerate((totals, totals**2, totals**3)):
             sums[power][:, names] = np.add.reduceat(values, starts, axis=1)
