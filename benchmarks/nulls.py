@@ -356,7 +356,7 @@ def main() -> int:
                 if len(found) > 1:
                     plain = found[1] / options.runs
                     line, share = f"{line} | {100 * plain:.1f}", plain - share
-                    missed = share > 0.05 + 2 * np.sqrt(plain * (1 - plain) / options.runs)
+                    missed = bool(share > 0.05 + 2 * np.sqrt(plain * (1 - plain) / options.runs))
                 print(line + " | *" * missed, flush=True)
                 wrong |= missed
                 worst = max(worst, (share, line))

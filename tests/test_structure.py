@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from inspect_ai._util.error import PrerequisiteError
 
 from made_logs import made_log, made_sample
-from or_eval.analysis.paired_tests import CHANCE, UNKNOWN
+from made_responses import responses
+from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
 from or_eval.analysis.structure.distributions import distributions
 from or_eval.analysis.structure.measures import MEASURES, SURFACE, entropy, mattr, measure
 from or_eval.analysis.structure.parsers import Parser, find_parsers, load_parser
@@ -202,6 +203,28 @@ def test_few_refusals_call_no_measure() -> None:
     """Nothing raises refusal; at slopes of a regression on all columns, one would seem to."""
     effects = structure_effects(samples(*world(13, 12, planted=False, log_odds=-3.5)))
     assert (effects["verdict"] == CHANCE).all()
+
+
+def test_lengths_of_which_few_are_long_call_no_measure_where_few_are_refused() -> None:
+    """The few that are refused are short, as most are: alike, but no more often than by chance."""
+    called = 0
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        ids = [f"p{n}" for n in range(600)]
+        length = np.exp(2 * random.normal(size=600))
+        values = pd.DataFrame({"characters": length, "language": "en"}, index=ids)
+        prompts = pd.DataFrame(
+            {"category": None, "language": "en", "method": None, "seed_id": None, "pair_id": None},
+            index=ids,
+        )
+        rows = [
+            {"id": id, "model": f"m{model}", "refused": bool(random.random() < 0.05)}
+            for model in range(3)
+            for id in ids
+        ]
+        effects = structure_effects(samples(responses(rows), prompts, values, ["characters"]))
+        called += int((effects["verdict"] == MORE).any())
+    assert called <= 1
 
 
 def test_structure_that_decides_refusal_foretells_it() -> None:
