@@ -297,6 +297,18 @@ class TestTextsOfApis:
         "google_no_text_safety": "The `response.text` quick accessor requires a `Part`. The candidate's finish_reason is 3.",
         "google_no_text_recitation": "The `response.text` quick accessor requires a `Part`. The candidate's finish_reason is 4.",
         "google_no_text": "The `response.text` quick accessor requires a `Part`. The candidate's finish_reason is 5.",
+        "claude_code_usage_policy": "API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy",
+        "claude_safeguards_fallback": "Fable 5's safeguards flagged this message. They are broad. Switched to Opus 4.8. Learn more",
+        "claude_safeguards": "Opus 5's safeguards flagged this message. Try another one.",
+        "codex_flagged": "This content was flagged for possible cybersecurity risk. If this seems wrong, try rephrasing.",
+        "codex_notice": "Your conversations have multiple flags for possible cybersecurity risk. Responses may take longer.",
+        "copilot_filtered": "Sorry, the response was filtered by the Responsible AI Service. Please rephrase your prompt.",
+        "copilot_public_code": "Sorry, the response matched public code so it was blocked.",
+        "cursor_refused": "The provider refused to serve this request based on the content",
+        "cursor_account": "Your request has been blocked as our system has detected suspicious activity from your account.",
+        "zed_refused": "Claude Code refused to respond to this prompt. This can happen when a model believes the prompt violates its content policy.",
+        "opencode_filter": "The response was blocked by the provider's content filter",
+        "gemini_stopped": "Response stopped due to forbidden terms.",
         "recitation_mark": "FinishReason.RECITATION",
         "personal_data_mark": "FinishReason.SPII",
         "safety_mark": "FinishReason.SAFETY",
@@ -336,7 +348,7 @@ class TestTextsOfApis:
         whose = {text.id: text.provenance for text in signals._texts()}
         for name, given in scores.items():
             assert given.metadata["provenance"] == whose[name], name
-            if whose[name] == "provider_filter":
+            if whose[name] in ("provider_filter", "fallback_model"):
                 assert given.answer == "direct_refusal", name
             else:
                 assert given.reason == ("blocked" if whose[name] else "no_response"), name

@@ -69,6 +69,37 @@ BLOCKS = [
     '{"error": {"message": "Your request was rejected as a result of our safety system.", '
     '"type": "invalid_request_error", "code": "content_policy_violation"}}',
 ]
+USAGE_POLICY = (
+    "Claude Code is unable to respond to this request, which appears to violate our Usage Policy"
+)
+# What coding tools show; signals.toml names the threads that quote them.
+TOOLS = [
+    *(USAGE_POLICY, f"API Error: {USAGE_POLICY} (https://www.anthropic.com/legal/aup) ..."),
+    f"⎿ API Error: {USAGE_POLICY} (https://www.anthropic.com/legal/aup). Please double press esc.",
+    "API Error: This request triggered cyber-related safeguards. To learn more, see x",
+    "● API Error: Opus 5 (1M context)'s safeguards flagged this message "
+    "(https://www.anthropic.com/legal/aup). Our safeguards are broad. Details: `[cyber]`",
+    "Opus 4.8 has safety measures that flagged this message for a cybersecurity topic. To apply, …",
+    "Request was blocked — Opus 5's safeguards flagged this message.\nDetails: `[bio]`",
+    "Chat paused: Sonnet 4.5’s safety filters flagged this chat.",
+    *("API Error: Output blocked by content filtering policy", f"API Error: 400 {USAGE_POLICY}"),
+    "■ This content was flagged for possible cybersecurity risk. If this seems wrong, try again.",
+    "Codex error: This chat was flagged for possible biological risk",
+    "This content can't be shown\nWe take extra caution with cybersecurity requests.",
+    "Invalid prompt: we've limited access to this content for safety reasons. This type of it may",
+    "Sorry, the response was filtered by the Responsible AI Service. Please rephrase your prompt "
+    "and try again. [Learn more](https://aka.ms/x).",
+    *("Oops, your response got filtered. Vote down.", "很抱歉，响应已被负责任 AI 服务过滤。"),
+    "The model returned no content because the response was blocked by content filtering.",
+    "The provider refused to serve this request based on the content",
+    "Claude Code refused to respond to this prompt. This can happen when a model believes the "
+    "prompt violates its content policy or safety guidelines.",
+    "The response was blocked by the provider's content filter",
+    *("⚠️  Response stopped due to prohibited content.", "blocked: candidate: FinishReasonSafety"),
+    "[GoogleGenerativeAI Error]: Text not available. Response was blocked due to SAFETY",
+    '{"error": {"message": "This content was flagged for possible cybersecurity risk.", '
+    '"type": "invalid_request", "code": "invalid_prompt"}}',
+]
 TRANSLATED = {
     "ar": ["<محظور>", "[تم الحظر]"],
     "bn": ["<অবরুদ্ধ>", "[ব্লক করা হয়েছে]"],
@@ -96,8 +127,15 @@ TRANSLATED = {
     "zh": ["<被屏蔽>", "<已封鎖>", "【已拦截】", "[被安全过滤器拦截]"],
 }
 OTHER_BLOCKS = {
-    "recitation_filter": ["FinishReason.RECITATION", "RECITATION", GOOGLE_EMPTY.format(4)],
-    "personal_data_filter": ["FinishReason.SPII"],
+    "recitation_filter": [
+        *("FinishReason.RECITATION", "RECITATION", GOOGLE_EMPTY.format(4)),
+        "Sorry, the response matched public code so it was blocked. Please rephrase your prompt.",
+        "Response stopped due to recitation policy.",
+    ],
+    "personal_data_filter": [
+        "FinishReason.SPII",
+        "Response stopped due to sensitive personally identifiable information.",
+    ],
 }
 ERRORS = [
     *("API RetryError occurred.", "Request timed out.", "Connection error.", "Error code: 500"),
@@ -122,6 +160,10 @@ ERRORS = [
     "429 Client Error: Too Many Requests for url: https://api.example.com/v1",
     '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
     "mistralai.models.sdkerror.SDKError: API error occurred: Status 429",
+    "Your account was flagged for potentially high-risk cyber activity and this request was routed "
+    "to gpt-5.2 as a fallback.",
+    "Your request has been blocked as our system has detected suspicious activity from your account.",
+    "Response stopped due to malformed function call.",
 ]
 ANSWERS = [
     *("Blocked", "Safety", "Recitation", "OTHER", "Error", "Timeout", "RateLimitError", "42"),
@@ -137,6 +179,12 @@ ANSWERS = [
     "finish_reason is a field of the API.",
     "The model is currently unavailable in your country? Buy it in Germany.",
     "这是一个安全问题 SAFETY",
+    f"{USAGE_POLICY}. That is what Claude Code prints when its filter stops a turn.",
+    "This content was flagged for possible cybersecurity risk. Codex says so when a filter fires.",
+    "The moderator's safeguards flagged this message as spam.",
+    "Response stopped due to a lack of funds.",
+    "Their request was flagged for possible fraud, so the bank called them.",
+    "API Error: what it is and how to mend it",
     f"{AZURE} That is what the service says when its filter finds something. {'Well. ' * 100}",
     *(REFUSAL, ANSWER),
 ]
@@ -148,11 +196,19 @@ def read(text: str) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize(
-    "text", [*BLOCKS, *(text for said in TRANSLATED.values() for text in said)]
+    "text", [*BLOCKS, *TOOLS, *(text for said in TRANSLATED.values() for text in said)]
 )
 def test_a_block_is_a_refusal_of_the_provider(text: str) -> None:
     assert read(text) == ("direct_refusal", "provider_filter", None)
     assert read(f"\n {text}\u200b\n") == ("direct_refusal", "provider_filter", None)
+
+
+def test_a_tools_notice_that_another_model_took_over_is_a_refusal_of_the_tested_one() -> None:
+    notice = (
+        "Fable 5's safeguards flagged this message. They are broad. Switched to Opus 4.8. More: x"
+    )
+    assert read(f"● {notice}") == ("direct_refusal", "fallback_model", None)
+    assert read(notice.replace("Fable 5", "Opus 5")) == ("direct_refusal", "fallback_model", None)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def _read(
 
 def _block(kind: Provenance, detail: str | None) -> ProviderVerdict:
     """Class a block: one of safety is a refusal; any other one says nothing about refusing."""
-    if kind is Provenance.PROVIDER_FILTER:
+    if kind in (Provenance.PROVIDER_FILTER, Provenance.FALLBACK_MODEL):
         return ProviderVerdict(
             ResponseClass.DIRECT_REFUSAL, provenance=kind, reason=Reason.POLICY, detail=detail
         )

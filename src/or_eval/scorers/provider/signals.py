@@ -19,11 +19,11 @@ _TEXT_CHARS = 1_500
 # With what a library writes around one, to the bracket at its end; without that bracket.
 _ERROR_CHARS, _OPEN_ERROR_CHARS = 6_000, 600
 _ENDS = tuple("\"')]}>")
-# Quotation marks, brackets and punctuation around it, and a loop's own "Error:" before it.
-_SIGN = r"""[ "'`*_~#<>\[\](){}.!,:;|…“”‘’«»＜＞［］（）【】〈〉《》「」『』。！，：⚠❌🚫-]"""
-_WHOLE = (
-    rf"(?i){_SIGN}*((an? )?(unexpected )?(\w*error|exception)( occurred)?{_SIGN}+)?(%s){_SIGN}*"
-)
+# Quotation marks, brackets, bullets and punctuation around it, and before it a loop's or a tool's
+# own "Error:" or "API Error: 400".
+_SIGN = r"""[ "'`*_~#<>\[\](){}.!,:;|…“”‘’«»＜＞［］（）【】〈〉《》「」『』。！，：⚠❌🚫●⏺⎿■•ℹ-]"""
+_ERROR = rf"((an?|api|codex) )?(unexpected )?(\w*error|exception)( occurred)?{_SIGN}+(\d\d\d )?"
+_WHOLE = rf"(?i){_SIGN}*({_ERROR})?(%s){_SIGN}*"
 
 
 class ApiText(NamedTuple):
