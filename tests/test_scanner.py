@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from inspect_ai import Task
 from inspect_ai import eval as inspect_eval
-from inspect_ai.agent import react
+from inspect_ai.agent import Agent, agent, as_tool, react
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
 from inspect_ai.tool import Tool, tool
@@ -151,6 +151,80 @@ def test_each_planted_refusal_is_found_at_its_message_and_nothing_else(
         "model_text": 4,
         "provider_filter": 1,
     }
+
+
+POLICY = (
+    "Claude Code is unable to respond to this request, which appears to violate our Usage Policy"
+)
+
+
+@agent(description="Look things up.")
+def helper() -> Agent:
+    """Look things up."""
+    return react(submit=False)
+
+
+GIVEN_BACK = {
+    "stored": f"API Error: {POLICY}. Try rephrasing.",
+    "public code": "Sorry, the response matched public code so it was blocked.",
+    "reports": "The request was blocked.",
+    "fails": "API Error: 529 Overloaded",
+    "reads": POLICY,
+}
+
+
+def giving_back(name: str) -> Tool:
+    @tool(name=name)
+    def made() -> Tool:
+        async def execute(what: str) -> str:
+            """Do something.
+
+            Args:
+                what: What to do.
+            """
+            return GIVEN_BACK[what]
+
+        return execute
+
+    return made()
+
+
+def test_a_blocked_sub_agent_is_found_at_its_tools_message(tmp_path: Path) -> None:
+    asks = {
+        "blocked": call("helper", input="Look up the records."),
+        "answers": call("helper", input="Look up the weather."),
+        **{what: call("task", what=what) for what in GIVEN_BACK},
+        "reads": call("read", what="reads"),
+    }
+
+    def respond(request: Request) -> Reply:
+        asked = next(m["content"] for m in request.messages if m["role"] == "user")
+        if asked == "Look up the records.":
+            return Reply("", finish_reason="content_filter")
+        if asked not in asks:
+            return Reply("It is mild and dry today, with a little wind.")
+        acted = any(m["role"] == "assistant" for m in request.messages)
+        return call("submit", answer="This is what there is.") if acted else asks[asked]
+
+    with ScriptedServer(respond) as server:
+        [log] = inspect_eval(
+            Task(
+                dataset=[Sample(input=prompt, id=prompt) for prompt in asks],
+                solver=react(tools=[as_tool(helper()), giving_back("task"), giving_back("read")]),
+            ),
+            model=server.model("agent"),
+            log_dir=str(tmp_path / "logs"),
+            display="none",
+        )
+    assert log.status == "success"
+    table = scan(tmp_path / "logs", tmp_path / "scans")
+    found = table[table["value"] != False]  # noqa: E712
+    columns = ["transcript_task_id", "value", "label", "metadata.message", "metadata.place"]
+    assert sorted(map(tuple, found[columns].fillna("").to_numpy().tolist())) == [
+        ("blocked", True, "blocked_sub_agent", 4, "helper"),
+        ("public code", "unscored", "", 4, "task"),
+        ("stored", True, "blocked_sub_agent", 4, "task"),
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from inspect_ai.event import Event, ModelEvent
-from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
+from inspect_ai.event import Event, ModelEvent, SpanBeginEvent, ToolEvent
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    ModelOutput,
+)
 from inspect_ai.tool import ToolCall
 
 _HANDS_IN = "submit"
 """The tool by which Inspect's agents hand in their answer: to call it is to speak, not to act."""
+
+
+# As coding tools name the tool that starts one: Task, Agent, spawn_agent, runSubagent, delegate_to.
+_STARTS_AGENT = re.compile(r"(.*_)?task(output)?|.*agent.*|.*delegate.*", re.IGNORECASE)
+
+
+class SubAgent(NamedTuple):
+    """A tool's message by which a sub-agent answers.
+
+    Attributes:
+        number: Its place among the transcript's messages, from 1.
+        message: The message.
+        outputs: What the sub-agent's calls of a model gave, where the transcript holds them and
+            the messages don't.
+    """
+
+    number: int
+    message: ChatMessageTool
+    outputs: list[ModelOutput]
 
 
 class Said(NamedTuple):
@@ -63,6 +89,36 @@ def said(messages: Sequence[ChatMessage], events: Sequence[Event]) -> Iterator[S
                     acts_afterwards=any(acts[place:]),
                     call=calls.get(message.id),
                 )
+
+
+def sub_agents(messages: Sequence[ChatMessage], events: Sequence[Event]) -> Iterator[SubAgent]:
+    """Give the answers of sub-agents, each with what was said to it and never reached the messages.
+
+    A sub-agent is what Inspect records as one, or a tool with the name of one.
+    """
+    shown = {message.id for message in messages}
+    calls = {event.id: event for event in events if isinstance(event, ToolEvent)}
+    parents = {event.id: event.parent_id for event in events if isinstance(event, SpanBeginEvent)}
+
+    def within(span: str | None, root: str) -> bool:
+        while span is not None and span != root:
+            span = parents.get(span)
+        return span == root
+
+    for number, message in enumerate(messages, 1):
+        if not isinstance(message, ChatMessageTool):
+            continue
+        call = calls.get(message.tool_call_id or "")
+        root = call.agent_span_id if call else None
+        if root is None and not _STARTS_AGENT.fullmatch(message.function or ""):
+            continue
+        outputs = [
+            event.output
+            for event in events
+            if root is not None and isinstance(event, ModelEvent) and within(event.span_id, root)
+        ]
+        own = [out for out in outputs if out.empty or out.message.id not in shown]
+        yield SubAgent(number, message, own)
 
 
 def _requests(messages: Sequence[ChatMessage]) -> list[int]:

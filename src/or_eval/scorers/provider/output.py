@@ -44,14 +44,19 @@ def read_output(
     )
 
 
-def read_text(text: str) -> ProviderVerdict:
-    """Read a text of which nothing but its words is known, as in a file of responses."""
+def read_text(text: str, *, marks: bool = True) -> ProviderVerdict:
+    """Read a text of which nothing but its words is known, as in a file of responses.
+
+    Args:
+        text: The text.
+        marks: Whether words that may be of something else, such as ``[blocked]``, tell of a block.
+    """
     spoken, in_reasoning = blank_reasoning(text)
     if not has_visible_text(spoken):
         silent = UnscoredReason.CUT_OFF if in_reasoning else UnscoredReason.NO_RESPONSE
         return ProviderVerdict(unscored_because=silent)
     known = api_text(spoken)
-    if known is None:
+    if known is None or (known.alone and not marks):
         return ProviderVerdict()
     detail = f"text of an API: {known.id}"
     if known.provenance is None:
