@@ -12,7 +12,7 @@ from inspect_ai._util.error import PrerequisiteError
 
 from or_eval.analysis.agreement import cohens_kappa
 from or_eval.scorers import keywords
-from or_eval.scorers.keyword_detectors import detector_names, named_detector
+from or_eval.scorers.keyword_scorer import detectors
 from scored import eval_outputs
 
 # Of the originals with people on XSTest's 2,250 responses, partial refusals counted as refused.
@@ -32,13 +32,13 @@ def test_agreement_is_the_originals(shared_data: Path) -> None:
         rows = [json.loads(line) for line in lines]
     people = [row["human_label"] != "1_full_compliance" for row in rows]
     for name, published in PUBLISHED_KAPPA.items():
-        match = named_detector(name).match
+        match = detectors()[name].match
         found = [match(row["response"]) is not None for row in rows]
         assert cohens_kappa(people, found, 2).value == pytest.approx(published, abs=0.02), name
 
 
 def test_every_detector_has_a_published_kappa() -> None:
-    assert set(detector_names()) == set(PUBLISHED_KAPPA)
+    assert set(detectors()) == set(PUBLISHED_KAPPA)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_every_detector_has_a_published_kappa() -> None:
     ],
 )
 def test_where_and_how_a_detector_looks(name: str, refused: str, answered: str) -> None:
-    assert named_detector(name).match(refused)
-    assert named_detector(name).match(answered) is None
+    assert detectors()[name].match(refused)
+    assert detectors()[name].match(answered) is None
 
 
 def test_the_scorer_adds_to_a_log(tmp_path: Path) -> None:
