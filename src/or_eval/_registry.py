@@ -2,8 +2,7 @@
 
 import sys
 
-from or_eval.models.classifier import classifier
-from or_eval.models.gguf import gguf
+from or_eval.models.local import classifier, gguf
 from or_eval.models.replay import replay_provider
 from or_eval.scorers.keyword_scorer import keywords
 from or_eval.scorers.metrics import (

@@ -6,9 +6,7 @@ from typing import Any
 
 from anyio import to_thread
 from inspect_ai.model import (
-    ChatCompletionChoice,
     ChatMessage,
-    ChatMessageAssistant,
     GenerateConfig,
     ModelCall,
     ModelOutput,
@@ -19,8 +17,7 @@ from inspect_ai.util import concurrency
 from openai import APIStatusError
 
 from or_eval.inspect_private import OpenAICompatibleAPI, PrerequisiteError
-from or_eval.models.gguf_file import find_gguf
-from or_eval.models.llama_server import server_address, server_settings
+from or_eval.models.llama_server import find_gguf, server_address, server_settings
 
 SERVICE = "gguf"
 
@@ -107,13 +104,5 @@ class GgufAPI(OpenAICompatibleAPI):
         """Turn a prompt that is longer than the context into a response that was cut to nothing."""
         if ex.type != "exceed_context_size_error":
             return super().handle_bad_request(ex)
-        return ModelOutput(
-            model=self.model_name,
-            choices=[
-                ChatCompletionChoice(
-                    message=ChatMessageAssistant(content="", model=self.model_name),
-                    stop_reason="model_length",
-                )
-            ],
-            error=f"{ex.message} (-M n_ctx={self._settings.n_ctx})",
-        )
+        error = f"{ex.message} (-M n_ctx={self._settings.n_ctx})"
+        return ModelOutput.from_content(self.model_name, "", "model_length", error)

@@ -134,7 +134,7 @@ def _read_sub_agent(item: SubAgent) -> Result | None:
     told += [read_text(text, marks=False) for text in [*texts, error.message if error else ""]]
     blocks = (w for w in told if w.label or w.unscored_because is UnscoredReason.BLOCKED)
     block = next(blocks, None)
-    return block and _result(item, Stages(block), place=item.message.function or _TEXT)
+    return _result(item, Stages(block), item.message.function or _TEXT) if block else None
 
 
 def _provider_word(item: Said, spoken: str) -> ProviderVerdict:

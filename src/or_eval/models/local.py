@@ -1,4 +1,4 @@
-"""The ``gguf`` provider: any GGUF model on llama.cpp's server inside this process, with no key."""
+"""The providers ``gguf`` and ``classifier``; what each loads is loaded when a model is named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def gguf() -> type[ModelAPI]:
     """Run a GGUF file: ``--model gguf/NAME -M n_ctx=… -M n_parallel=… -M n_threads=…``.
 
     NAME is an alias (``smollm2-135m-instruct``), a path to a .gguf file, or ``REPO:FILE`` on the
-    Hugging Face Hub.
+    Hugging Face Hub. It runs on llama.cpp's server inside this process, with no key.
     """
     if find_spec("xllamacpp") is None:
         # Inspect prints this as rich markup, hence the backslash.
@@ -25,3 +25,14 @@ def gguf() -> type[ModelAPI]:
     from or_eval.models.gguf_api import GgufAPI
 
     return GgufAPI
+
+
+@modelapi(name="classifier")
+def classifier() -> type[ModelAPI]:
+    """Ask a text classifier: ``--model-role grader=classifier/NousResearch/Minos-v1``.
+
+    The server's address, of vLLM or SGLang, stands in ``CLASSIFIER_BASE_URL``.
+    """
+    from or_eval.models.classifier_api import ClassifierAPI
+
+    return ClassifierAPI
