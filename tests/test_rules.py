@@ -164,6 +164,7 @@ def test_blanking_keeps_offsets() -> None:
 
 def test_fold_makes_spellings_one() -> None:
     assert fold("I\u2019m  **SORRY**,\u00a0ｂｕｔ\u200b…") == "i'm sorry, but..."
+    assert fold("I c\U000e0041a\u034fn\ufff9n\u3164ot") == "i cannot"
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,23 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# C0 and C1 controls but tab and newline, bidirectional controls, line and paragraph separators,
-# halves of surrogate pairs, interlinear marks, and tag characters: what hides or reorders text
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+# Characters that nobody sees, as ranges of a regular expression.
+CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+"""C0 and C1 controls, but tab and line breaks."""
+DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Bidirectional controls: what reorders text."""
+TAGS = "\ufff9-\ufffb\U000e0000-\U000e007f"
+"""Interlinear marks and tag characters: what hides text."""
+FILLERS = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\U0001d173-\U0001d17a\U000e0080-\U000e0fff"
 )
+"""Soft hyphen, fillers, zero-width characters, variation selectors."""
+JOINERS = "\u200c\u200d"
+"""With which Persian and Hindi spell, and emoji are joined."""
+
+# Line and paragraph separators and halves of surrogate pairs hide or reorder as well.
+_INVISIBLE = re.compile(f"[{CONTROLS}\r{DIRECTIONS}{TAGS}\u2028\u2029\ud800-\udfff]")
 _IN_SCRIPT = {
     "<": "\\u003c",
     ">": "\\u003e",

@@ -6,34 +6,35 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 
-_QUOTES = {"\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u02bc": "'", "`": "'",
-           "\u00b4": "'", "\u2032": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
-           "\u201f": '"', "\u00ab": '"', "\u00bb": '"', "\u300c": '"', "\u300d": '"',
-           "\u300e": '"', "\u300f": '"', "\u2033": '"', "\u2039": "'", "\u203a": "'",
-           "\uff02": '"', "\uff07": "'"}  # fmt: skip
+from or_eval.hostile_text import DIRECTIONS, FILLERS, JOINERS, TAGS
+
+# Every quote style becomes one of two characters.
+QUOTES = {
+    **dict.fromkeys("“”„‟«»「」『』″＂〝〞", '"'),
+    **dict.fromkeys("‘’‚‛ʼ′‹›＇`´", "'"),
+}
 _DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
-# Zero-width and bidirectional controls, the soft hyphen, and Arabic vowel signs and tatweel.
-_INVISIBLE = dict.fromkeys(map(chr,
-    [0xAD, 0x61C, 0xFEFF, 0x640, *range(0x200B, 0x2010), *range(0x202A, 0x202F),
-     *range(0x2060, 0x2070), *range(0x64B, 0x653), *range(0xFE00, 0xFE10)]
-), "")  # fmt: skip
 _ALEFS = dict.fromkeys("\u0623\u0625\u0622\u0671", "\u0627")
 _EMPHASIS = dict.fromkeys("*_~", "")
+# What nobody sees, and Arabic tatweel and vowel signs.
+_DROPPED = f"{DIRECTIONS}{TAGS}{FILLERS}{JOINERS}\u0640\u064b-\u0652"
 
-_CHARACTERS: dict[str, str] = {**_QUOTES, **_DASHES, **_ALEFS, **_INVISIBLE}
 
-
-def replacing(characters: Mapping[str, str]) -> Callable[[str], str]:
+def replacing(characters: Mapping[str, str], dropped: str = "") -> Callable[[str], str]:
     """Give a function that replaces characters, none of which stands for another of them.
 
     It takes a fraction of what ``str.translate`` takes.
+
+    Args:
+        characters: What stands for each.
+        dropped: Characters beyond ASCII that are taken out, as ranges of a regular expression.
     """
-    any_of_them = re.compile(f"[{re.escape(''.join(characters))}]")
+    any_of_them = re.compile(f"[{re.escape(''.join(characters))}{dropped}]")
     in_ascii = [(old, new) for old, new in characters.items() if old.isascii()]
 
     def replaced(text: str) -> str:
         if not text.isascii():
-            return any_of_them.sub(lambda found: characters[found[0]], text)
+            return any_of_them.sub(lambda found: characters.get(found[0], ""), text)
         for old, new in in_ascii:
             text = text.replace(old, new)
         return text
@@ -41,8 +42,8 @@ def replacing(characters: Mapping[str, str]) -> Callable[[str], str]:
     return replaced
 
 
-_plain = replacing(_CHARACTERS)
-_without_emphasis = replacing(_CHARACTERS | _EMPHASIS)
+_plain = replacing(QUOTES | _DASHES | _ALEFS, _DROPPED)
+_without_emphasis = replacing(QUOTES | _DASHES | _ALEFS | _EMPHASIS, _DROPPED)
 
 
 def fold(text: str) -> str:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-from or_eval.scorers.rules.normalize import replacing
+from or_eval.scorers.rules.normalize import QUOTES, replacing
 
-# Every quote style becomes one of two characters, each one character long: offsets stay true.
-_DOUBLE = dict.fromkeys("“”„‟«»「」『』″＂〝〞", '"')
-_SINGLE = dict.fromkeys("‘’‚‛ʼ′‹›＇`´", "'")
-_in_one_style = replacing({**_DOUBLE, **_SINGLE})
+_in_one_style = replacing(QUOTES)  # one character for each: offsets stay true
 
 # A double-quoted span stays within its paragraph; a single quote opens after a non-letter and
 # closes before one, so that the apostrophe of "can't" is neither. What begins either comes first,
