@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
-from pathlib import Path
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from inspect_ai.dataset import Sample
@@ -18,7 +18,6 @@ from or_eval.sources import DataError
 
 ALL = "all"
 SLOT = "{prompt}"
-_KEYS = ("kind", "language", "prompt", "system")
 
 
 class Framing(NamedTuple):
@@ -39,6 +38,9 @@ class Framing(NamedTuple):
     language: str | None = None
 
 
+_KEYS = sorted({*Framing._fields} - {"name"})
+
+
 def read_framings(framing: str) -> list[Framing]:
     """Read what ``-T framing=`` asks for; the prompt as it is comes first.
 
@@ -55,13 +57,11 @@ def read_framings(framing: str) -> list[Framing]:
     if framing == PLAIN:
         return []
     path = existing_file(framing)
-    chosen = _bundled(framing) if path is None else _parsed(_text(path), str(path))
-    return [Framing(PLAIN), *chosen]
+    return [Framing(PLAIN), *(_bundled(framing) if path is None else _read(path, str(path)))]
 
 
 def _bundled(wanted: str) -> list[Framing]:
-    text = (files("or_eval") / "data" / "framings.toml").read_text("utf-8")
-    known = _parsed(text, "framings.toml")
+    known = _read(files("or_eval") / "data" / "framings.toml", "framings.toml")
     if wanted == ALL:
         return known
     names = [name.strip() for name in wanted.split(",") if name.strip() != PLAIN]
@@ -78,16 +78,11 @@ def _bundled(wanted: str) -> list[Framing]:
     return [framing for framing in known if {framing.name, framing.kind} & {*names}]
 
 
-def _text(path: Path) -> str:
+def _read(file: Traversable, place: str) -> list[Framing]:
     try:
-        return path.read_text("utf-8")
+        tables = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"framing: can't read '{path}': {error}") from error
-
-
-def _parsed(text: str, place: str) -> list[Framing]:
-    try:
-        tables = tomllib.loads(text)
+        raise DataError(f"framing: can't read '{place}': {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"framing: '{place}' is no TOML: {error}") from error
     if not tables:
@@ -153,13 +148,10 @@ def _under(framing: Framing, sample: Sample) -> Sample:
 
 def _framed_input(framing: Framing, asked: str | list[ChatMessage]) -> str | list[ChatMessage]:
     """Set what the user says last into the context."""
-    if isinstance(asked, str):
-        text = framing.prompt.replace(SLOT, asked)
-        if framing.system is None:
-            return text
-        return [ChatMessageSystem(content=framing.system), ChatMessageUser(content=text)]
-    last = max(n for n, message in enumerate(asked) if message.role == "user")
-    message = asked[last]
-    text = framing.prompt.replace(SLOT, message.text)
-    told = [*asked[:last], message.model_copy(update={"content": text}), *asked[last + 1 :]]
-    return told if framing.system is None else [ChatMessageSystem(content=framing.system), *told]
+    if isinstance(asked, str) and framing.system is None:
+        return framing.prompt.replace(SLOT, asked)
+    said = [ChatMessageUser(content=asked)] if isinstance(asked, str) else [*asked]
+    last = max(n for n, message in enumerate(said) if message.role == "user")
+    text = framing.prompt.replace(SLOT, said[last].text)
+    said[last] = said[last].model_copy(update={"content": text})
+    return said if framing.system is None else [ChatMessageSystem(content=framing.system), *said]
