@@ -150,7 +150,9 @@ def _framed_input(framing: Framing, asked: str | list[ChatMessage]) -> str | lis
     """Set what the user says last into the context."""
     if isinstance(asked, str) and framing.system is None:
         return framing.prompt.replace(SLOT, asked)
-    said = [ChatMessageUser(content=asked)] if isinstance(asked, str) else [*asked]
+    said: list[ChatMessage] = (
+        [ChatMessageUser(content=asked)] if isinstance(asked, str) else [*asked]
+    )
     last = max(n for n, message in enumerate(said) if message.role == "user")
     text = framing.prompt.replace(SLOT, said[last].text)
     said[last] = said[last].model_copy(update={"content": text})
