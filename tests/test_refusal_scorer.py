@@ -216,7 +216,7 @@ class TestWhatIsRead:
         def fail(response: str, **_: object) -> None:
             raise ValueError("out of \ud83d")
 
-        monkeypatch.setattr("or_eval.scorers.rules.classify_response", fail)
+        monkeypatch.setattr("or_eval.scorers.exchange.classify_response", fail)
         log = eval_outputs(
             {"r": REFUSAL, "blocked": output("", "content_filter")},
             [refusal(), outcome()],

@@ -161,7 +161,7 @@ def test_transcripts_on_which_the_scanner_failed_are_not_without_refusal(
         assert text != "Fail."
         return classify_response(text, **options)
 
-    monkeypatch.setattr("or_eval.scanners.refusal_scanner.classify_response", failing)
+    monkeypatch.setattr("or_eval.scorers.exchange.classify_response", failing)
     samples = [transcript(0, "Fail."), transcript(1, ANSWER)]
     made_log(tmp_path / "logs" / "a.eval", "mockllm/a", samples)
     failed = scanned(tmp_path, "refusal")

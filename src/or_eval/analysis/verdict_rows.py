@@ -125,9 +125,9 @@ def verdicts_of_file(
         ``evidence``.
     """
     from or_eval.models.replay import stored_output
-    from or_eval.scorers.fusion import Stages, fuse
+    from or_eval.scorers.exchange import Exchange, read_exchange
+    from or_eval.scorers.fusion import fuse
     from or_eval.scorers.provider import read_output
-    from or_eval.scorers.rules import classify_response
 
     file = load_responses(path, **{f"{role}_column": name for role, name in (named or {}).items()})
     columns = file.columns
@@ -135,9 +135,9 @@ def verdicts_of_file(
     for model, answers in file.by_model.items():
         for prompt, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
-                verdict = classify_response(response.text, prompt=prompt, language=language)
                 provider = read_output(stored_output(response.text, response.stop_reason))
-                decision = fuse(Stages(provider, verdict))
+                stages = read_exchange(Exchange(provider, response.text, prompt, "", language))
+                decision, rules = fuse(stages), stages.rules
                 texts = {
                     name: file.table.text(response.row, columns[role]) or None
                     for role, name in _COPIED.items()
@@ -145,7 +145,7 @@ def verdicts_of_file(
                 }
                 records[response.row.number] = {
                     "category": None,
-                    "language": verdict.language,
+                    "language": stages.language,
                     **texts,
                     "id": prompt_id(prompt),
                     "model": model or _ONE_MODEL,
@@ -160,7 +160,7 @@ def verdicts_of_file(
                     "certain": decision.certain,
                     "provenance": decision.provenance,
                     "reason": decision.reason,
-                    "evidence": [item.text for item in verdict.evidence],
+                    "evidence": [item.text for item in rules.evidence] if rules else [],
                 }
     frame = pd.DataFrame.from_dict(records, orient="index").sort_index()
     words = (

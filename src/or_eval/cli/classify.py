@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 if TYPE_CHECKING:
-    from or_eval.scorers.fusion import Decision
-    from or_eval.scorers.verdict import Verdict
     from or_eval.sources.tables import Row, Table
 
 _ADDED = (
@@ -78,10 +76,10 @@ def classify(
       zcat responses.jsonl.gz | or-eval classify - | jq .class
     """  # noqa: D301
     from or_eval.models.replay import stored_output
-    from or_eval.scorers.fusion import Stages, fuse
+    from or_eval.scorers.exchange import Exchange, read_exchange
     from or_eval.scorers.provider import read_output
-    from or_eval.scorers.rules import classify_response
     from or_eval.scorers.rules.language_pack import language_codes
+    from or_eval.scorers.score_record import as_row
     from or_eval.sources import DataError
     from or_eval.sources.files import CsvForm, open_rows
     from or_eval.sources.responses import response_columns
@@ -117,12 +115,12 @@ def classify(
         with row_writer(target, kind_out, (*table.columns, *_ADDED)) as write:
             for row in _with_progress(opened.raw, rows):
                 prompt, response, stop_word = _exchange(table, row, columns)
-                verdict = classify_response(response, prompt=prompt, language=language)
                 provider = read_output(stored_output(response, stop_word))
-                decision = fuse(Stages(provider, verdict))
-                counted = decision.label or f"unscored: {decision.unscored_because}"
-                counts[counted, decision.certain is True] += 1
-                write({**row.cells, **_added_cells(decision, verdict)})
+                stages = read_exchange(Exchange(provider, response, prompt, language=language))
+                added = as_row(stages)
+                counted = added["class"] or f"unscored: {added['unscored_because']}"
+                counts[counted, added["certain"] is True] += 1
+                write({**row.cells, **added})
     _print_summary(counts)
 
 
@@ -144,7 +142,7 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
     return kind
 
 
-def _exchange(table: Table, row: Row, columns: dict[str, str]) -> tuple[str | None, str, str]:
+def _exchange(table: Table, row: Row, columns: dict[str, str]) -> tuple[str, str, str]:
     """Read the prompt, the response and the word for why the model stopped."""
     from or_eval.sources.responses import loggable, read_exchange
 
@@ -154,23 +152,7 @@ def _exchange(table: Table, row: Row, columns: dict[str, str]) -> tuple[str | No
     if "dialogue" in columns:
         asked, response = read_exchange(table, row, columns)
         return asked.prompt, response, text("stop_reason")
-    return text("prompt") if "prompt" in columns else None, text("response"), text("stop_reason")
-
-
-def _added_cells(decision: Decision, verdict: Verdict) -> dict[str, Any]:
-    return {
-        "class": decision.label and decision.label.value,
-        "refused": None if decision.label is None else decision.label.refused,
-        "certain": decision.certain,
-        "provenance": decision.provenance and decision.provenance.value,
-        "reason": decision.reason and decision.reason.value,
-        "evidence": [
-            {"pattern": e.pattern, "act": e.act, "text": e.text, "start": e.start, "end": e.end}
-            for e in verdict.evidence
-        ],
-        "response_language": verdict.language,
-        "unscored_because": decision.unscored_because and decision.unscored_because.value,
-    }
+    return text("prompt"), text("response"), text("stop_reason")
 
 
 def _with_progress(raw: BinaryIO, rows: Iterable[Row]) -> Iterator[Row]:

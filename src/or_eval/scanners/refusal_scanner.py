@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from inspect_ai.model import Model
 from inspect_scout import Reference, Result, Scanner, Transcript, scanner
 
 from or_eval.hostile_text import shortened
 from or_eval.scanners.turns import Said, SubAgent, acting, handed_in, said, sub_agents, texts_in
 from or_eval.schema import ResponseClass, UnscoredReason
-from or_eval.scorers.choosing_stages import Fusion, FusionName, asks_judge, checked_fusion
+from or_eval.scorers.choosing_stages import Fusion, FusionName, checked_fusion
+from or_eval.scorers.exchange import Exchange, judged, read_exchange
 from or_eval.scorers.fusion import Stages
-from or_eval.scorers.judge import bundled_guards, graders, judge_response, required_graders
 from or_eval.scorers.provider import ProviderVerdict, read_output, read_text
-from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.refusal_scorer import bound_judges
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.score_record import as_score
 from or_eval.scorers.verdict import Verdict
@@ -96,19 +95,14 @@ def _none_found(transcript: Transcript, messages: int) -> Result:
 async def _read_words(item: Said, mode: Fusion) -> Result | None:
     """Read what a message says; None where it is no refusal."""
     text = "\n\n".join(filter(has_visible_text, [item.message.text, handed_in(item.message)]))
-    spoken = blank_reasoning(text).text.strip()
-    provider = _provider_word(item, spoken)
-    acts = bool(acting(item.message))
-    rules = classify_response(text, prompt=item.request or None) if spoken else None
-    if acts and provider.label is None and (rules is None or not _declines(rules)):
+    exchange = Exchange(_provider_word(item, text), text, item.request)
+    stages = read_exchange(exchange)
+    declines = stages.rules is not None and _declines(stages.rules)
+    if acting(item.message) and exchange.provider.label is None and not declines:
         return None
-    judge = None
-    if not provider.decides and (judges := _judges(mode)) and asks_judge(mode, rules):
-        judge = await judge_response(item.request, spoken, judges, bundled_guards())
-    language = rules.language if rules else None
     if mode is Fusion.JUDGE:
-        rules = None
-    return _result(item, Stages(provider, rules, judge, language=language))
+        stages = stages._replace(rules=None)
+    return _result(item, await judged(exchange, stages, mode, bound_judges(mode, 0.0)))
 
 
 def _read_arguments(item: Said) -> Iterator[Result | None]:
@@ -137,22 +131,11 @@ def _read_sub_agent(item: SubAgent) -> Result | None:
     return _result(item, Stages(block), item.message.function or _TEXT) if block else None
 
 
-def _provider_word(item: Said, spoken: str) -> ProviderVerdict:
-    word = read_output(item.call.output) if item.call else read_text(spoken)
+def _provider_word(item: Said, text: str) -> ProviderVerdict:
+    word = read_output(item.call.output) if item.call else read_text(text)
     # An answer may be handed in through a tool, which is no text of the output.
     silent = word.unscored_because in (UnscoredReason.NO_RESPONSE, UnscoredReason.TOOL_CALL)
-    return read_text(spoken) if silent and has_visible_text(spoken) else word
-
-
-def _judges(mode: Fusion) -> list[Model]:
-    """Give the judges of this scan.
-
-    Raises:
-        PrerequisiteError: The mode needs one, and no model is bound to the role.
-    """
-    if mode in (Fusion.JUDGE, Fusion.BOTH):
-        return required_graders(f"fusion={mode}")
-    return [] if mode is Fusion.RULES else graders()
+    return read_text(text) if silent and has_visible_text(text) else word
 
 
 def _declines(verdict: Verdict) -> bool:

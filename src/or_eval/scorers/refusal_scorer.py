@@ -11,17 +11,17 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import warn_once
 
 from or_eval.inspect_private import eval_is_running
-from or_eval.schema import Provenance, UnscoredReason
+from or_eval.schema import UnscoredReason
 from or_eval.scorers.asked import with_dialogue
 from or_eval.scorers.choosing_stages import (
     Fusion,
     FusionName,
-    asks_judge,
     checked_audit,
     checked_audit_seed,
     checked_fusion,
     is_audited,
 )
+from or_eval.scorers.exchange import Exchange, judged, read_exchange
 from or_eval.scorers.fusion import AuditOf, Stages
 from or_eval.scorers.judge import (
     GRADER_ROLE,
@@ -29,7 +29,6 @@ from or_eval.scorers.judge import (
     check_answering,
     graders,
     guards_from,
-    judge_response,
     of_same_maker,
     required_graders,
 )
@@ -42,7 +41,6 @@ from or_eval.scorers.metrics import (
     toxic_rejection_rate,
 )
 from or_eval.scorers.provider import ProviderVerdict, read_output
-from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.score_record import as_score
 from or_eval.scorers.tested_output import tested_output
 from or_eval.scorers.visible_text import visible_text
@@ -95,9 +93,6 @@ def refusal(
             log is scored, where one can't be asked. Whatever else goes wrong leaves the response
             unscored, and counted.
     """
-    from or_eval.scorers.rules import classify_response
-    from or_eval.scorers.rules.detection import detect_languages
-
     mode = checked_fusion(fusion)
     audited_share = checked_audit(audit, mode)
     seed = checked_audit_seed(audit_seed)
@@ -128,26 +123,15 @@ def refusal(
     async def read(state: TaskState, judges: list[Model]) -> Score:
         tested = tested_output(state)
         provider = read_output(tested.output, stop_type=tested.stop_type, retried=tested.retried)
-        if provider.decides and provider.provenance is not Provenance.REFUSAL_FIELD:
-            return as_score(Stages(provider))
-        response = tested.output.completion
-        spoken = blank_reasoning(response).text.strip()
-        request = _request(state)
-        rules = None
-        if mode is not Fusion.JUDGE:
-            rules = classify_response(response, prompt=request or None)
-        language = rules.language if rules else detect_languages(spoken).tag
-        if provider.decides:
-            return as_score(Stages(provider, rules, language=language))
+        asked = _request(state)
+        before = with_dialogue(state.messages, asked)
+        exchange = Exchange(provider, tested.output.completion, asked, before)
+        stages = read_exchange(exchange, mode)
         audit_of = None
-        if rules is not None and rules.label is not None and rules.certain:
+        if stages.rules is not None and stages.rules.label is not None and stages.rules.certain:
             chosen = is_audited(state.sample_id, state.epoch, audited_share, seed)
             audit_of = AuditOf(audited_share, seed) if chosen else None
-        judge = None
-        if judges and (audit_of or asks_judge(mode, rules)):
-            said = with_dialogue(state.messages, request)
-            judge = await judge_response(said, spoken, judges, formats)
-        return as_score(Stages(provider, rules, judge, audit_of, language))
+        return as_score(await judged(exchange, stages, mode, judges, audit_of, formats))
 
     return score
 

@@ -66,6 +66,21 @@ def as_score(stages: Stages) -> Score:
     )
 
 
+def as_row(stages: Stages) -> dict[str, Any]:
+    """Make the columns of a response in a table: its class, and what a score holds besides."""
+    decision, rules = fuse(stages), stages.rules
+    return {
+        "class": decision.label and decision.label.value,
+        "refused": None if decision.label is None else decision.label.refused,
+        "certain": decision.certain,
+        "provenance": decision.provenance and decision.provenance.value,
+        "reason": decision.reason and decision.reason.value,
+        "evidence": [item._asdict() for item in rules.evidence] if rules is not None else [],
+        "response_language": stages.language,
+        "unscored_because": decision.unscored_because and decision.unscored_because.value,
+    }
+
+
 def explain(decision: Decision, stages: Stages) -> str:
     """Say in a short paragraph what was decided, by which stage, and on what evidence."""
     if decision.label is None:

@@ -1,0 +1,91 @@
+"""One response on its way to a verdict: the provider's word, the rules, the judge.
+
+Scorer, scanner, ``or-eval classify`` and the analysis of files all read a response by these two
+functions; what comes of the stages is decided in ``fusion.py`` and written in ``score_record.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from inspect_ai.model import Model
+
+from or_eval.schema import Provenance
+from or_eval.scorers.choosing_stages import Fusion, asks_judge
+from or_eval.scorers.fusion import AuditOf, Stages
+from or_eval.scorers.judge import judge_response
+from or_eval.scorers.judge.guards import Guard, bundled_guards
+from or_eval.scorers.provider import ProviderVerdict
+from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.rules import classify_response
+from or_eval.scorers.rules.detection import detect_languages
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A response, and what it answers.
+
+    Attributes:
+        provider: What its provider says of it.
+        response: What the model gave as text, its reasoning included.
+        prompt: What was asked last; empty where nobody knows.
+        before: The same with the dialogue before it, for a judge; as the prompt where it is empty.
+        language: BCP-47 tag of the response, where it is known.
+    """
+
+    provider: ProviderVerdict
+    response: str
+    prompt: str = ""
+    before: str = ""
+    language: str | None = None
+
+    @cached_property
+    def spoken(self) -> str:
+        """The response without its reasoning."""
+        return blank_reasoning(self.response).text.strip()
+
+
+def read_exchange(exchange: Exchange, mode: Fusion = Fusion.RULES) -> Stages:
+    """Read a response as far as no model is needed: its provider's word, and the rules.
+
+    Args:
+        exchange: The response.
+        mode: How rules and judge work together; the rules are left out where the judge alone is
+            asked, and where the provider leaves nothing to read.
+    """
+    provider = exchange.provider
+    if provider.decides and provider.provenance is not Provenance.REFUSAL_FIELD:
+        return Stages(provider)
+    if mode is Fusion.JUDGE:
+        return Stages(provider, language=detect_languages(exchange.spoken).tag)
+    prompt, language = exchange.prompt or None, exchange.language
+    rules = classify_response(exchange.response, prompt=prompt, language=language)
+    return Stages(provider, rules, language=rules.language)
+
+
+async def judged(
+    exchange: Exchange,
+    stages: Stages,
+    mode: Fusion,
+    judges: Sequence[Model],
+    audit: AuditOf | None = None,
+    guards: tuple[Guard, ...] | None = None,
+) -> Stages:
+    """Ask the judges of a response, where they are needed.
+
+    Args:
+        exchange: The response.
+        stages: What provider and rules say of it.
+        mode: How rules and judge work together.
+        judges: The judges; none where none are bound.
+        audit: How a certain verdict of the rules came to be audited, where it is.
+        guards: Formats of guard models among the judges; those that or-eval has by default.
+    """
+    if not judges or stages.provider.decides or not (audit or asks_judge(mode, stages.rules)):
+        return stages
+    said = exchange.before or exchange.prompt
+    formats = bundled_guards() if guards is None else guards
+    judge = await judge_response(said, exchange.spoken, judges, formats)
+    return stages._replace(judge=judge, audit=audit)
