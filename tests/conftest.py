@@ -10,6 +10,11 @@ import pytest
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let golden files be written anew: a change that moves one is a decision."""
+    parser.addoption("--update", action="store_true", help="write golden files anew")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def inspect_is_quicker() -> Iterator[None]:
     """Take out what costs Inspect a third of a second each time, and tells tests nothing."""
