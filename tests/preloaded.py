@@ -10,7 +10,7 @@ import inspect_ai.model._providers.openai_compatible
 import uvicorn
 from inspect_ai._util import package
 
-from or_eval.sources.language import detect_language
+from or_eval.languages import detect_language
 
 with suppress(ImportError):  # of the extra [scout]
     import inspect_scout._cli.main

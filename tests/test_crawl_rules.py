@@ -24,9 +24,9 @@ from or_eval.dataset_builders.crawling.sources_file import Reply, Source, Source
 from or_eval.dataset_builders.engine.ports import Dropped, Kept
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.folder_lock import locked
+from or_eval.languages import detect_language
 from or_eval.sources import load_prompts
 from or_eval.sources.errors import DataError
-from or_eval.sources.language import detect_language
 
 HEAD = "contact: lab@example.org\nsources:\n"
 SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"

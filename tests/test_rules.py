@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from or_eval.languages import detect_languages
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers.rules import classify_response
-from or_eval.scorers.rules.detection import detect_languages
 from or_eval.scorers.rules.language_pack import (
     LanguageError,
     compile_language,
@@ -211,13 +211,13 @@ def test_every_pattern_file_loads() -> None:
         ("如何终止一个进程？", "zh"),
         ("どうやってプロセスを終了しますか。", "ja"),
         ("프로세스를 종료하는 방법을 알려줘.", "ko"),
-        ("Как завершить процесс?", "ru"),
+        ("Как мне завершить процесс?", "ru"),
         ("42", None),
         ("", None),
     ],
 )
 def test_language_is_detected(text: str, tag: str | None) -> None:
-    assert detect_languages(text).tag == tag
+    assert detect_languages(text) == tag
 
 
 anything = st.text(

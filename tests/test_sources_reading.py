@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from or_eval.languages import detect_language
 from or_eval.schema import Label, prompt_id
 from or_eval.sources import DataError, load_prompts
-from or_eval.sources.language import detect_language
 from or_eval.sources.loader import StreamedPrompts
 
 ROWS = [

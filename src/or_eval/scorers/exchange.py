@@ -12,6 +12,7 @@ from functools import cached_property
 
 from inspect_ai.model import Model
 
+from or_eval.languages import detect_languages
 from or_eval.schema import Provenance
 from or_eval.scorers.choosing_stages import Fusion, asks_judge
 from or_eval.scorers.fusion import AuditOf, Stages
@@ -20,7 +21,6 @@ from or_eval.scorers.judge.guards import Guard, bundled_guards
 from or_eval.scorers.provider import ProviderVerdict
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
-from or_eval.scorers.rules.detection import detect_languages
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def read_exchange(exchange: Exchange, mode: Fusion = Fusion.RULES) -> Stages:
     if provider.decides and provider.provenance is not Provenance.REFUSAL_FIELD:
         return Stages(provider)
     if mode is Fusion.JUDGE:
-        return Stages(provider, language=detect_languages(exchange.spoken).tag)
+        return Stages(provider, language=detect_languages(exchange.spoken))
     prompt, language = exchange.prompt or None, exchange.language
     rules = classify_response(exchange.response, prompt=prompt, language=language)
     return Stages(provider, rules, language=rules.language)

@@ -108,12 +108,6 @@ def _turn_word(word: str) -> str | None:
     return next((key for key, known in words.items() if word.strip().casefold() in known), None)
 
 
-def detected_languages() -> list[str]:
-    """Give the tags of the languages that are told apart in texts of unknown language."""
-    languages: list[str] = _conventions()["languages"]["detected"]
-    return languages
-
-
 def response_words() -> list[str]:
     """Give patterns of the words for a response that stand beside a model in a column's name."""
     words: list[str] = _conventions()["columns"]["response_of_a_model"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, Turn, prompt_id
 from or_eval.sources.conventions import NO_COLUMN, label_of_word
 from or_eval.sources.dialogues import Said, read_dialogue
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.language import detect_language
 from or_eval.sources.layout import Layout, TextColumn
 from or_eval.sources.rows import further_facts, with_sections, word_of
 from or_eval.sources.tables import Row, Table

@@ -22,10 +22,10 @@ from or_eval.dataset_builders.similarity.near_by_letters import (
 from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.language import count_words
+from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import LoadedPrompts, load_prompts
 from or_eval.sources.errors import DataError
-from or_eval.sources.language import detect_language
 
 METHOD = "crawled"
 NOT_ASKING, SHORT, LONG, BROKEN = "asks nothing", "too short", "too long", "broken text"

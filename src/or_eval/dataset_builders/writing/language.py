@@ -16,11 +16,12 @@ from or_eval.dataset_builders.writing.scripts import (
     english_share,
     other_script,
 )
-from or_eval.scorers.rules.detection import detect_languages
-from or_eval.sources.language import detect_language
+from or_eval.languages import detect_language, detect_languages
 
 _TRADITIONAL = ("hant", "-tw", "-hk", "-mo")
 _SHOWN = 80
+# In nats: a short text is easily taken for a neighbouring language.
+_HEAD_START = 4.0
 _UNSPACED_LANGUAGES = {"zh", "yue", "ja", "th"}
 _WORD = re.compile(r"\S*\w\S*")
 
@@ -96,7 +97,8 @@ def is_in(text: str, language: str) -> bool:
     found = detect_language(text)
     if "+" in language:
         return set(found.split("+")) == {main_tag(tag) for tag in language.split("+")}
-    return main_tag(language) in (main_tag(found), main_tag(detect_languages(text).tag or ""))
+    likely = detect_languages(text, {main_tag(language): _HEAD_START})
+    return main_tag(language) in (main_tag(found), main_tag(likely or ""))
 
 
 def _name(tag: str) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from or_eval.languages import LATIN, detect_languages, languages_in, scripts_of, strays
 from or_eval.schema import UnscoredReason
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules.acts import ReadPassage, may_decline, read_passages
 from or_eval.scorers.rules.certainty import is_certain
 from or_eval.scorers.rules.decision import Ruling, decide
-from or_eval.scorers.rules.detection import (
-    Languages,
-    detect_languages,
-    possible_languages,
-    strays,
-)
 from or_eval.scorers.rules.language_pack import (
     Act,
     LanguagePack,
+    common_words,
+    head_starts,
     language_codes,
     language_pack,
+    readable,
 )
 from or_eval.scorers.rules.outline import Outline, outline_of
 from or_eval.scorers.rules.quotation import blank_quotations
@@ -32,6 +31,7 @@ from or_eval.scorers.verdict import Evidence, Verdict
 from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing, whole
 
 _EVIDENCE_CHARS = 200
+_FEW_WORDS = 8
 _MOST_EVIDENCE = 6
 _SAMPLE_CHARS = 4_000
 # An answer longer than this is not read whole, and so never certain.
@@ -97,6 +97,8 @@ def classify_response(
             and (request is None or request.may_be_answered_certainly)
             and _holds_no_refusal(said, outline, packs)
             and not strays(said, prompt or "", languages.read)
+            # A few words may be in a neighbouring language, unless a prompt is a second witness.
+            and (prompt is not None or len(said.split()) >= _FEW_WORDS)
         )
     return Verdict(
         ruling.label,
@@ -126,30 +128,53 @@ def _holds_no_refusal(said: str, outline: Outline, packs: Sequence[LanguagePack]
     return not may_decline(read_passages(rest, packs, code_lines=None))
 
 
+class _Languages(NamedTuple):
+    """The languages of a response: their tag, and the files to read it with."""
+
+    tag: str | None
+    read: tuple[str, ...]
+
+
 def _languages(
     response: str, prompt: str | None, given: str | None
-) -> tuple[Languages, str | None]:
+) -> tuple[_Languages, str | None]:
     """Settle what to read the response with, and note where it left the prompt's language."""
     if given is not None:
         codes = [tag.split("-")[0].lower() for tag in given.split("+")]
-        return Languages(given, tuple(c for c in codes if c in language_codes())), None
+        return _Languages(given, tuple(c for c in codes if c in language_codes())), None
+    request = blank_quotations(prompt) if prompt else ""
+    asked = detect_languages(request, head_starts(request))
     # What is quoted may be in another language than the response, as in a translation.
     own = blank_quotations(response)
-    detected = detect_languages(own)
-    asked = detect_languages(blank_quotations(prompt)) if prompt else Languages(None, ())
-    if detected.tag is None:
+    detected = detect_languages(own, head_starts(own, asked))
+    if detected is None:
         # Too short to tell: a bare "42" or "Paris" is read in the prompt's language, too.
-        possible = possible_languages(own, prompt or "")
-        if asked.tag is not None and (not possible or set(possible) & set(asked.read)):
-            return asked, None
-        detected = detect_languages(response)
-        if detected.tag is None:
-            read = dict.fromkeys((*possible, *asked.read)) or ("en",)
-            return Languages(None, tuple(read)), None
+        possible = _possible_languages(own, request)
+        if asked is not None and (not possible or set(possible) & set(readable(asked))):
+            return _Languages(asked, readable(asked)), None
+        detected = detect_languages(response, head_starts(response, asked))
+        if detected is None:
+            read = dict.fromkeys((*possible, *readable(asked))) or ("en",)
+            return _Languages(None, tuple(read)), None
     note = None
-    if asked.tag and asked.tag.split("+")[0] != detected.tag.split("+")[0]:
-        note = f"response in '{detected.tag}' to a prompt in '{asked.tag}'"
-    return detected, note
+    if asked and asked.split("+")[0] != detected.split("+")[0]:
+        note = f"response in '{detected}' to a prompt in '{asked}'"
+    return _Languages(detected, readable(detected)), note
+
+
+def _possible_languages(text: str, prompt: str) -> tuple[str, ...]:
+    """Give the languages with a file that a few words may be in, by themselves."""
+    scripts = scripts_of(text)
+    if not scripts:
+        return ()
+    main = max(scripts, key=scripts.__getitem__)
+    codes = [code for code in languages_in(main) if code in language_codes()]
+    words = [word.strip(".,!?¡¿:;") for word in text.lower().split()]
+    hits = {code: sum(word in common_words(code) for word in words) for code in codes}
+    most = max(hits.values(), default=0)
+    # A name in Latin letters, or in its prompt's, may be in any language.
+    told = most or not (main == LATIN or main in scripts_of(prompt))
+    return tuple(c for c in codes if hits[c] == most) if told else ()
 
 
 def _evidence(response: str, decision: Ruling) -> tuple[Evidence, ...]:

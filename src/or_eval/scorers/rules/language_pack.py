@@ -14,7 +14,13 @@ from typing import Any, NamedTuple
 
 import re2
 
+from or_eval.languages import ROMANISED_HINDI
 from or_eval.scorers.rules.normalize import fold_pattern, replacing
+
+_HAS_A_FILE = 2.0
+_A_WORD = 2.0
+_OF_THE_PROMPT = 6.0
+_SAMPLE_CHARS = 400
 
 
 class Act(StrEnum):
@@ -225,6 +231,41 @@ def language_pack(code: str) -> LanguagePack:
     return compile_language(code, _language_file(code))
 
 
+def head_starts(text: str, asked: str | None = None) -> dict[str, float]:
+    """Give how much likelier languages are than others before a text's letters are looked at.
+
+    Those with a file are more widely written than their neighbours without one, their frequent
+    words tell them, and a response is most often in its prompt's language.
+
+    Args:
+        text: The text.
+        asked: Tag of the languages of the prompt that it answers, if known.
+
+    Returns:
+        Nats by language.
+    """
+    words = [word.strip(".,!?¡¿:;") for word in text[:_SAMPLE_CHARS].lower().split()]
+    starts = {
+        code: _HAS_A_FILE + _A_WORD * sum(word in common_words(code) for word in words)
+        for code in language_codes()
+    }
+    main = (asked or "").split("+")[0]
+    return starts | {main: starts.get(main, 0.0) + _OF_THE_PROMPT} if asked else starts
+
+
+def readable(tag: str | None) -> tuple[str, ...]:
+    """Give the codes of the language files to read a text with, the main one first.
+
+    A language is read with its own file or not at all: a wrong reading is worse than none.
+    """
+    # In Latin letters it is full of English words.
+    codes = ["hi", "en"] if tag == ROMANISED_HINDI else (tag or "").split("+")
+    read = tuple(code for code in codes if code in language_codes())
+    # English words in a language without a file tell too little, unless they are most of it.
+    return () if len(codes) == 2 and codes[1] not in read and codes[0] != "en" else read
+
+
+@cache
 def common_words(code: str) -> frozenset[str]:
     """Give frequent short words that tell a language from others of its script.
 

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from or_eval.languages import detect_languages
 from or_eval.scorers.rules.acts import acts_of_prompt, may_decline, read_passages
-from or_eval.scorers.rules.detection import detect_languages
 from or_eval.scorers.rules.language_pack import (
     Act,
     LanguagePack,
     common_words,
+    head_starts,
     language_codes,
     language_pack,
+    readable,
 )
 from or_eval.scorers.rules.quotation import quotations
 from or_eval.scorers.rules.structure import passages
@@ -42,7 +44,8 @@ class Request:
 
     def __init__(self, prompt: str, packs: Sequence[LanguagePack]) -> None:
         self._prompt = prompt
-        self._tag, self._read = detect_languages(prompt)
+        self._tag = detect_languages(prompt, head_starts(prompt))
+        self._read = readable(self._tag)
         asked = {code: language_pack(code) for code in self._read}
         if not asked or len(prompt) < _SHORT_PROMPT:
             # A few words may be taken for another language; the response's is a second witness.
@@ -96,4 +99,4 @@ class Request:
         yield prompt, self._read
         given = _TEXT_GIVEN.split(prompt, maxsplit=1)[1:]
         for text in (*given, *quotations(prompt)):
-            yield text, detect_languages(text).read or self._read
+            yield text, readable(detect_languages(text, head_starts(text))) or self._read
