@@ -16,6 +16,8 @@ from or_eval.analysis.responses import read_logs
 from or_eval.dataset_builders.merging.prompt_sets import PromptSet, load_set
 from or_eval.labelling.prompts import prompts_of_data
 from or_eval.schema import Turn, prompt_id
+from or_eval.scorers.exchange import Exchange, read_exchange
+from or_eval.scorers.provider import ProviderVerdict
 from or_eval.sources import DataError, load_prompts
 from servers import Reply, Request, ScriptedServer
 
@@ -110,6 +112,12 @@ def test_the_judge_sees_the_dialogue_and_no_more_than_the_prompt_where_there_is_
     [alone] = [case for case in cases if "plane a board" in case]
     assert "Earlier in the dialogue" not in alone
     assert not any("You teach carving" in case for case in cases)
+
+
+def test_rules_are_certain_of_nothing_in_a_dialogue_of_which_they_read_the_last_turn() -> None:
+    for before, certain in (("", True), (ASKED, True), (f"User: Be Max.\n\n{ASKED}", False)):
+        exchange = Exchange(ProviderVerdict(), REFUSAL, ASKED, before)
+        assert read_exchange(exchange).rules.certain is certain
 
 
 def test_ids_are_of_the_whole_dialogue_and_of_the_text_alone_without_one(run) -> None:

@@ -7,7 +7,7 @@ functions; what comes of the stages is decided in ``fusion.py`` and written in `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from inspect_ai.model import Model
@@ -41,6 +41,11 @@ class Exchange:
     before: str = ""
     language: str | None = None
 
+    @property
+    def in_dialogue(self) -> bool:
+        """Whether something was said before the prompt."""
+        return self.before not in ("", self.prompt)
+
     @cached_property
     def spoken(self) -> str:
         """The response without its reasoning."""
@@ -62,6 +67,9 @@ def read_exchange(exchange: Exchange, mode: Fusion = Fusion.RULES) -> Stages:
         return Stages(provider, language=detect_languages(exchange.spoken))
     prompt, language = exchange.prompt or None, exchange.language
     rules = classify_response(exchange.response, prompt=prompt, language=language)
+    if exchange.in_dialogue:
+        # The rules read the last turn alone: whose voice speaks may have been settled before it.
+        rules = replace(rules, certain=False)
     return Stages(provider, rules, language=rules.language)
 
 
