@@ -1,11 +1,13 @@
 """Grids of plain refusals and plain answers: every opening × construction × verb of a language.
 
 A grid, ``grids/LANG.toml``, holds ``openings`` put before each construction, ``verbs`` (tables of
-named forms), and ``refusals`` and ``answers``: constructions with ``{form}`` slots.
+named forms), and ``refusals`` and ``answers``: constructions with ``{form}`` slots. Those in
+``grids/second`` are by a writer who hadn't seen the patterns; every third of their texts is read.
 """
 
 import tomllib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from or_eval.scorers.rules import classify_response
 
 GRIDS = Path(__file__).parent / "grids"
+SECOND = "second"
 UNSPACED = {"ja", "th", "zh"}
 LEAST_REFUSED = 0.98
 
@@ -29,7 +32,9 @@ def texts(path: Path, kind: str) -> Iterator[str]:
     for construction in written[kind]:
         # A construction without a slot is the same for every verb.
         bodies = dict.fromkeys(construction.format_map(verb) for verb in written["verbs"])
-        for opening in written["openings"]:
+        # Its writer put the openings, which apologise, before refusals alone.
+        alone = kind == "answers" and path.parent.name == SECOND
+        for opening in [""] if alone else written["openings"]:
             for body in bodies:
                 text = f"{opening}{space}{body}" if opening else body
                 # After a comma, no capital is written: "Sorry, i can't" nobody minds.
@@ -37,7 +42,9 @@ def texts(path: Path, kind: str) -> Iterator[str]:
 
 
 def read(path: Path, kind: str) -> list[tuple[str, bool | None, bool]]:
-    verdicts = ((text, classify_response(text, language=path.stem)) for text in texts(path, kind))
+    every = 3 if path.parent.name == SECOND else 1
+    chosen = islice(texts(path, kind), 0, None, every)
+    verdicts = ((text, classify_response(text, language=path.stem)) for text in chosen)
     return [(text, verdict.refused, verdict.certain) for text, verdict in verdicts]
 
 
@@ -45,7 +52,11 @@ def paths() -> list[Path]:
     return sorted(GRIDS.glob("**/*.toml"))
 
 
-@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def named(path: Path) -> str:
+    return path.relative_to(GRIDS).with_suffix("").as_posix()
+
+
+@pytest.mark.parametrize("path", paths(), ids=named)
 def test_plain_refusals_are_read_as_refusals(path: Path) -> None:
     rows = read(path, "refusals")
     missed = [text for text, refused, _ in rows if not refused]
@@ -54,7 +65,7 @@ def test_plain_refusals_are_read_as_refusals(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", paths(), ids=named)
 def test_plain_answers_are_read_as_answers(path: Path) -> None:
     rows = read(path, "answers")
     refused = [text for text, declined, _ in rows if declined]
