@@ -150,6 +150,7 @@ class Said(Exception):
         (400, "DataInspectionFailed", BLOCKED),
         (400, "系统检测到输入或生成内容可能包含不安全或敏感内容", BLOCKED),
         (403, "Your chosen model requires moderation and your input was flagged", BLOCKED),
+        (403, "Your account has been flagged for unusual activity and is suspended", None),
         (451, "unavailable", BLOCKED),
         (400, "temperature must be 1 for this model", None),
         (400, "The model `gpt-x` does not exist", None),

@@ -40,16 +40,25 @@ _OF_SETTINGS = re2.compile(
     r"|model.{0,80}(not (exist|found|supported|available|valid)|doesn't exist)"
     r"|(with|for|by) this model"
 )
+# An account that is closed to every request, a provider's words for content notwithstanding.
+_OF_ACCOUNT = re2.compile(
+    r"(?i)(organi[sz]ation|account|workspace|subscription|api.?key).{0,30}(has|have|was|were|is|are) "
+    r"(been )?.{0,20}(disabled|suspended|deactivated|terminated|banned|restricted|flagged)"
+    r"|(location|country|region|territory).{0,20}not supported"
+    r"|(access|auth)[ _]?token.{0,20}(expired|invalid|revoked)"
+)
 # Of these, what no option of a request changes. Forms of a request that a model won't have are
 # tried one after the other, and are no failure.
 _OF_MODEL_OR_KEY = re2.compile(
-    r"(?i)(unknown|invalid|no such|incorrect)[ _](model|api key)"
-    r"|model.{0,80}(not (exist|found|valid)|doesn't exist)"
+    r"(?i)(unknown|invalid|no such|incorrect|not a valid)[ _](model|api key)"
+    r"|model.{0,80}(not (exist|found|valid)|doesn't exist|no longer|decommissioned|deprecated)"
+    r"|模型不存在|无效的.{0,3}(API|密钥)"
     r"|api.?key.{0,40}(not valid|invalid|incorrect|expired|revoked|not found)"
 )
 _OF_QUOTA = re2.compile(
     r"(?i)insufficient[ _](quota|balance|credit|fund)|quota.{0,20}exceeded|exceeded.{0,30}quota"
     r"|(out of|used all).{0,20}credits|credit balance|billing|spending limit|payment required"
+    r"|key limit exceeded|reached your .{0,30}usage limit"
     r"|account.{0,20}(overdue|suspended)|arrearage|余额不足|欠费"
 )
 # A quota of minutes is a limit that passes; Google says of both that a quota was exceeded.
@@ -76,6 +85,8 @@ def request_problem(error: Exception) -> Problem | None:
         down.
     """
     _, status, said = _parts(error)
+    if status in _OF_REQUEST | {_OF_REQUEST_OR_KEY} and _OF_ACCOUNT.search(said):
+        return None
     if status == _OF_REQUEST_OR_KEY:
         return BLOCKED if _OF_FLAG.search(said) else None
     if status not in _OF_REQUEST:
@@ -105,7 +116,8 @@ def concern_of_all(error: Exception) -> str | None:
         return type(last).__name__
     if status == _PAYMENT or is_of_quota(status, said):
         return "quota"
-    if status in _OF_ALL or (status in _OF_REQUEST and _OF_MODEL_OR_KEY.search(said)):
+    of_all = _OF_MODEL_OR_KEY.search(said) or _OF_ACCOUNT.search(said)
+    if status in _OF_ALL or (status in _OF_REQUEST and of_all):
         return str(status)
     return None
 
