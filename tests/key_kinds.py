@@ -68,8 +68,31 @@ KINDS: dict[str, str] = {
     "key in an address": "https://host.example/v1?api" + "_key=" + _some(24),
     "private key": "-----BEGIN OPENSSH " + "PRIVATE KEY-----\n" + _some(64),
     "Vault": "hv" + "s." + _some(90),
+    "Alibaba": "LT" + "AI5t" + _some(18),
+    "Baidu": "bce" + "-v3/ALTAK-" + _some(21) + "/" + _some(40, _HEX),
+    "Tencent": "AK" + "ID" + _some(32),
+    "Yandex": "AQ" + "VN" + _some(36),
+    "Modal": "ak" + "-" + _some(22),
+    "RunPod": "rp" + "a_" + _some(46, _CAPITAL + string.digits),
+    "E2B": "e2" + "b_" + _some(40, _HEX),
+    "Kaggle": "KG" + "AT_" + _some(32, _HEX),
+    "Mailgun": "ke" + "y-" + _some(32, _HEX),
+    "Postman": "PM" + "AK-" + _some(24, _HEX) + "-" + _some(34, _HEX),
+    "Atlassian": "AT" + "ATT3xFfGF0" + _some(180),
+    "Heroku": "HR" + "KU-AA" + _some(58),
+    "Entra": "a1B" + "8" + "Q~" + _some(34),
+    "Amazon session": "FwoGZX" + "IvYXdzE" + _some(200),
+    "Discord hook": "https://discord" + ".com/api/webhooks/" + _some(18, "123456789") + "/" + _some(68),
+    "key in JSON in JSON": json.dumps(json.dumps({"api" + "_key": _some(32)})),
 }  # fmt: skip
 """Keys by what they are."""
+
+IN_PARTS = {
+    "Zhipu": _some(32, _HEX) + "." + _some(16),
+    "Airtable": "pa" + "t" + _some(14) + "." + _some(64, _HEX),
+    "Doppler": "dp" + ".pt." + _some(43),
+}
+"""Keys with dots in them, which ``--set`` takes for places."""
 
 
 def key_part(key: str) -> str:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from inspect_ai.log import read_eval_log
 
 from commands import run_command
-from key_kinds import KINDS, key_part
+from key_kinds import IN_PARTS, KINDS, key_part
 from or_eval.cli import main
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
@@ -82,9 +82,9 @@ def parts_in(folder: Path) -> set[str]:
     return {kind for kind, key in KINDS.items() if key_part(key).encode() in held}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *IN_PARTS])
 def test_a_key_is_known_and_never_said(kind: str) -> None:
-    key = KINDS[kind]
+    key = (KINDS | IN_PARTS)[kind]
     for text in (key, f"before {key} after", f"密钥{key}", f'["{key}"]', f"a\\n{key}"):
         what = key_like(text)
         assert what, text
@@ -114,6 +114,19 @@ def test_ordinary_prompts_hold_no_keys(shared_data: Path) -> None:
         "The bearer responsibilities-and-accountabilities of office",
         "Bearer of 1000000 gifts",
         "How do I make a PRIVATE KEY?",
+        "sk-learn-based-classification-2024-with-random-forests",
+        "token = base64.b64decode(request.headers['x'])",
+        "secret = generate_secret_v2_for_user(user)",
+        "password=user2.encrypted_password",
+        "token=/var/run/secrets/kubernetes.io/serviceaccount1/token",
+        "abstract_FactoryBeanProxyHandlerAdapterV2Configuration",
+        '"integrity": "sha512-4xmIKFtuPpMrqzqZH821OqakuJ2yfbojcpdhpEuWK2pxcnXTCTYArIB8VjWeosz"',
+        "postgresql://postgres:postgres@localhost:5432/db",
+        "export http_proxy=http://user:password@proxy:8080",
+        "Which protein is made of ATGACCATGATTACGGATTCACTGGCCGTCGTTTTACAACGTC?",
+        "admin:1001:A5FC9720B2D9EBC54FDD0CBCDEB3ED75:BEACCAE63D6949FB9D9BF625B4249414:::",
+        "AKIA" + "IOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf3",
     ],
 )
 def test_words_are_no_keys(text):
@@ -125,6 +138,13 @@ def test_a_name_says_that_what_stands_under_it_is_a_secret() -> None:
     assert [found.place for found in keys_in(said)] == [("a", 0, "api_key")]
 
 
+@pytest.mark.parametrize("name", ["secret_key", "openaiApiKey", "private_key", "accessToken", "passphrase", "userPassword", "aws_secret_access_key", "pwd", "cookie", "api_keys"])  # fmt: skip
+def test_more_names_of_secrets(name: str) -> None:
+    for value in ("abcd1234efgh", ["", "abcd1234efgh"]):
+        assert [found.place for found in keys_in({name: value})] == [(name,)]
+    assert list(keys_in({name: "short"})) == []
+
+
 @pytest.mark.parametrize(
     ("name", "value", "secret"),
     [
@@ -132,6 +152,10 @@ def test_a_name_says_that_what_stands_under_it_is_a_secret() -> None:
         ("HF_TOKEN", "x" * 20, True),
         ("DB_PASSWORD", "tr0ub4dor", True),
         ("AWS_SECRET_ACCESS_KEY", "y" * 20, True),
+        ("PGPASSWORD", "tr0ub4dor", True),
+        ("GITHUB_PAT", "tr0ub4dor", True),
+        ("DB_PASS", "tr0ub4dor", True),
+        ("COMPASS", "a-long-enough-value", False),
         ("OPENAI_API_KEY", "none", False),
         ("PWD", "/home/somebody/here", False),
         ("TOKENIZERS_PARALLELISM", "false-or-something", False),
@@ -143,6 +167,11 @@ def test_secrets_of_the_environment(name: str, value: str, secret: bool) -> None
     assert secrets_of({name: value}) == ([(name, value)] if secret else [])
     if secret:
         assert key_like(f"see {value}", secrets_of({name: value})) == f"the value of {name}"
+
+
+def test_a_password_in_an_address_of_the_environment_is_a_secret() -> None:
+    address = "postgres://user:tr0ub4dor@host/base"
+    assert secrets_of({"DATABASE_URL": address}) == [("DATABASE_URL", "tr0ub4dor")]
 
 
 @pytest.mark.parametrize("field", FIELDS)

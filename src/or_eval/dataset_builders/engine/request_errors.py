@@ -42,8 +42,9 @@ _OF_SETTINGS = re2.compile(
 )
 # An account that is closed to every request, a provider's words for content notwithstanding.
 _OF_ACCOUNT = re2.compile(
-    r"(?i)(organi[sz]ation|account|workspace|subscription|api.?key).{0,30}(has|have|was|were|is|are) "
-    r"(been )?.{0,20}(disabled|suspended|deactivated|terminated|banned|restricted|flagged)"
+    r"(?i)(organi[sz]ation|account|workspace|subscription|api.?key).{0,30}"
+    r"(has|have|was|were|is|are) (been )?.{0,20}"
+    r"(disabled|suspended|deactivated|terminated|banned|restricted|flagged)"
     r"|(location|country|region|territory).{0,20}not supported"
     r"|(access|auth)[ _]?token.{0,20}(expired|invalid|revoked)"
 )
