@@ -61,7 +61,8 @@ def test_responses_are_written_and_then_moderated(tmp_path: Path) -> None:
         asked = [request.body for request in started[0].requests]
     by_name = {fact.name: fact for fact in facts}
     assert by_name["respond"].dropped == {"no response": 1}
-    assert by_name["moderate"].dropped == {"toxic": 2}
+    # Of what the only moderator gives no readable answer on, nobody says that it is toxic.
+    assert by_name["moderate"].dropped == {"toxic": 1, "unreadable": 1}
     kept = pd.read_parquet(out / "stages/moderate/rows.parquet")
     assert list(kept["prompt"]) == [text for text in PROMPTS if PROMPTS[text] in (ANSWER, REFUSAL)]
     assert [json.loads(meta)["response"] for meta in kept["meta"]] == [ANSWER, REFUSAL]
