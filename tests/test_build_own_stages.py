@@ -158,3 +158,27 @@ def test_stages_and_recipes_of_another_package(tmp_path: Path) -> None:
     build("theirs", "--out", str(tmp_path / "out"))
     published = pd.read_parquet(tmp_path / "out/dataset/default/train.parquet")
     assert list(published["prompt"]) == ["How do I kill my cat?"]
+
+
+LOSES = {
+    "one for another": "    yield Kept(rows[0])\n    yield Kept(rows[0])",
+    "strangers": "    yield from (Kept(replace(row, id='0' * 16)) for row in rows)",
+    "two as one": "    yield Kept(replace(rows[0], seed_id=rows[1].id))",
+    "no text": "    yield from (Dropped(row, 'bad', 5) for row in rows)",
+}
+
+
+@pytest.mark.parametrize("way", LOSES)
+def test_a_stage_can_lose_no_row(tmp_path: Path, way: str) -> None:
+    makes = ", makes='beside'" if way == "two as one" else ""
+    (tmp_path / "own.py").write_text(
+        "from dataclasses import replace\n"
+        "from or_eval.dataset_builders.engine.ports import *\n"
+        f"def run(rows, params, context):\n    rows = list(rows)\n{LOSES[way]}\n"
+        "class Params(StageParams):\n    most: int\n"
+        f"STAGE = Stage(Params, run{makes})\n"
+    )
+    path = recipe(tmp_path, str(tmp_path / "own.py"))
+    told = "stage short: (the rows that it gave aren't|it took 2 rows and gave 1|gives a Dropped)"
+    with pytest.raises(BuildError, match=told):
+        Build(load_recipe(path), tmp_path / "out", Asking(), say=lambda line: None).run()

@@ -136,11 +136,13 @@ def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator
     if not isinstance(outcomes, Iterable):
         raise BuildError(_no_outcome(outcomes))
     left = {row.id for row in rows} if makes != "nothing" else set()
-    given = 0
+    # Without holding ids: two collections of them are the same where their digests' sums are.
+    given, told = 0, 0
     for outcome in outcomes:
         match outcome:
-            case Kept(PromptRecord() as record) | Dropped(PromptRecord() as record, str()):
+            case Kept(PromptRecord() as record) | Dropped(PromptRecord() as record, str(), str()):
                 given += 1
+                told += hash(record.id)
                 left -= {record.id, str(record.seed_id)}
             case Chosen(str(), PromptRecord() | None) | Table() | Tested() | Used() | Short():
                 pass
@@ -152,10 +154,15 @@ def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator
             f"nothing came of {len(left)} of its {len(rows)} rows: give each as Kept or Dropped, "
             "or a row with its id as seed_id"
         )
-    if makes == "nothing" and given != len(rows):
+    if (makes == "nothing" and given != len(rows)) or (makes == "beside" and given < len(rows)):
         raise BuildError(
             f"it took {len(rows)} rows and gave {given}: give each as Kept or Dropped, once, or "
             "say which rows it makes (makes= of its Stage)"
+        )
+    if makes == "nothing" and told != sum(hash(row.id) for row in rows):
+        raise BuildError(
+            "the rows that it gave aren't those that it took: give each as Kept or Dropped, once, "
+            "or say which rows it makes (makes= of its Stage)"
         )
 
 
