@@ -429,3 +429,35 @@ def test_a_models_name_holds_no_key(tmp_path: Path) -> None:
             with pytest.raises(BuildError, match="the model's name holds") as found:
                 Build(load_recipe(path), tmp_path / "out", asking, say=lambda line: None).run()
             assert key_part(key) not in str(found.value)
+
+
+def test_a_recipe_is_shown_without_what_its_models_are_reached_with(tmp_path: Path) -> None:
+    model = {
+        "model": "a/b",
+        "model_args": {"api_key": ODD, "default_headers": {"X-Own": "another-odd-one"}},
+        "extra_headers": {"X-Other": "a-third-odd-one"},
+    }
+    path = written(tmp_path, put("models.writer", {"pool": [model, model]}))
+    done = CliRunner().invoke(main, ["build", "--show", str(path)])
+    assert done.exit_code == 0
+    assert "odd" not in done.output
+    assert "model: a/b" in done.output
+    shown = CliRunner().invoke(main, ["build", "--show", "or_bench"]).output
+    assert shown == load_recipe("or_bench").text
+
+
+def test_a_traceback_is_told_without_keys(tmp_path: Path) -> None:
+    key = KINDS["Hugging Face"]
+    for body in (f"raise ValueError('bad {key}')", f"int('{key}')"):
+        (tmp_path / "own.py").write_text(
+            "from or_eval.dataset_builders.engine.ports import *\n"
+            f"def run(rows, params, context):\n    {body}\n    yield\n"
+            "STAGE = Stage(StageParams, run)\n"
+        )
+        said = json.loads(json.dumps(RECIPE))
+        said["stages"][1:] = [{"stage": str(tmp_path / "own.py")}]
+        path = written(tmp_path, said)
+        done = CliRunner().invoke(main, ["build", str(path), "--out", str(tmp_path / "out")])
+        assert done.exit_code == 1
+        assert "ValueError" in done.output
+        assert key_part(key) not in done.output

@@ -86,7 +86,7 @@ def keys_in(value: Any, secrets: Secrets = (), place: Place = ()) -> Iterator[Fo
         for name, item in value.items():
             if what := key_like(str(name), secrets):
                 yield Found(place, f"{what} as a name")
-            elif any(_is_key_by_name(str(name), text) for text in _texts(item)):
+            elif any(_is_key_by_name(str(name), text) for text in texts_in(item)):
                 yield Found((*place, str(name)), "what its name calls a secret")
             else:
                 yield from keys_in(item, secrets, (*place, str(name)))
@@ -140,12 +140,13 @@ def _is_key_by_name(name: str, value: str) -> bool:
     return not _NAMED_WORD.fullmatch(name) or any(map(str.isdigit, value))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_in(value: Any) -> Iterator[str]:
+    """Give a text, or those in a list."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _texts(item)
+            yield from texts_in(item)
 
 
 def _spans(text: str, secrets: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int]]:

@@ -49,9 +49,23 @@ class _LazyGroup(click.Group):
             # Imported here: Inspect takes a second, and not every command needs it.
             from or_eval.inspect_private import PrerequisiteError
 
-            if not isinstance(error, PrerequisiteError):
+            # Click says these itself.
+            said = click.exceptions.Exit | click.Abort | click.ClickException | BrokenPipeError
+            if isinstance(error, said):
                 raise
+            if not isinstance(error, PrerequisiteError):
+                raise _told_without_keys(error) from None
             raise click.ClickException(_plain(error)) from None
+
+
+def _told_without_keys(error: Exception) -> SystemExit:
+    """Show the traceback of an error that nobody expected; its text may hold a key."""
+    import traceback
+
+    from or_eval.key_like import without_keys
+
+    click.echo(without_keys("".join(traceback.format_exception(error))), err=True, nl=False)
+    return SystemExit(1)
 
 
 def _plain(error: Exception) -> str:

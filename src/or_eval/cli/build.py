@@ -150,7 +150,7 @@ def build(
         _list()
         return
     if show is not None:
-        click.echo(without_keys(load_recipe(show).text), nl=False)
+        click.echo(load_recipe(show).shown, nl=False)
         return
     if recipe is None:
         raise click.UsageError("name a RECIPE, or see --list")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -23,7 +23,7 @@ from or_eval.dataset_builders.engine.ports import StageParams
 from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import is_stage, stage, stage_kinds
-from or_eval.key_like import keys_in, secrets_of
+from or_eval.key_like import keys_in, secrets_of, texts_in, without_keys
 from or_eval.schema import taxonomies
 from or_eval.sources.errors import shown
 
@@ -117,6 +117,14 @@ class Recipe:
         return told
 
     @property
+    def shown(self) -> str:
+        """The text without keys, those that stand in the arguments and headers of models too."""
+        text = self.text
+        for value in sorted(_secret_texts(self.data), key=len, reverse=True):
+            text = text.replace(value, "[left out]")
+        return without_keys(text)
+
+    @property
     def stages(self) -> tuple[RecipeStage, ...]:
         """Its stages, each after those that it needs."""
         return tuple(entry for part in self.parts for entry in part)
@@ -169,6 +177,20 @@ class _Reading:
             if place[:length] in self.changed:
                 return BuildError(f"--set {self.changed[place[:length]]}: {problem}")
         return BuildError(f"{self.file}, line {self.document.line(place)}: {problem}")
+
+
+def _secret_texts(said: Any, *, header: bool = False) -> Iterator[str]:
+    """Give the texts in a recipe that are headers, or that their name calls a secret."""
+    if isinstance(said, dict):
+        for name, item in said.items():
+            yield from _secret_texts(item, header=header or str(name).endswith("headers"))
+            for found in keys_in({name: item}) if not isinstance(item, dict) else ():
+                yield from (text for text in texts_in(item) if found.place)
+    elif isinstance(said, list):
+        for item in said:
+            yield from _secret_texts(item, header=header)
+    elif header and isinstance(said, str) and said:
+        yield said
 
 
 def recipe_names() -> list[str]:
