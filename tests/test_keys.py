@@ -322,6 +322,7 @@ STAGE = Stage(StageParams, run)
 TOLD = {
     "figures": "Table('found', [{'one': KEY}])",
     "models": "Used({'judge': [KEY]})",
+    "short": "Short({'category': KEY}, 1)",
     "subsets": "Chosen(KEY, None)",
 }
 
@@ -399,6 +400,23 @@ def test_arguments_of_a_model_are_in_no_file_of_a_build(
         assert ODD not in read_eval_log(str(log)).model_dump_json()
     held = [path.read_bytes() for path in out.rglob("*") if path.suffix in (".json", ".csv", ".md")]
     assert not any(ODD.encode() in text for text in held)
+
+
+def test_a_models_own_key_in_its_reply_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    with ScriptedServer(lambda request: f"I am called by {ODD}.") as server:
+        option = json.loads(server.role_option("responder"))
+        option["model_args"] |= {"api_key": ODD}
+        said = json.loads(json.dumps(RECIPE)) | {"models": {"responder": option}}
+        said["stages"][1] = {"stage": "respond"}
+        recipe = load_recipe(written(tmp_path, said))
+        build = Build(recipe, tmp_path / "out", Asking(display="none"), say=lambda line: None)
+        with pytest.raises(BuildError, match=r"'meta\.response' holds the value of") as found:
+            build.run()
+    assert ODD not in str(found.value)
+    assert not (tmp_path / "out/dataset").exists()
 
 
 def in_turn(keys: list[str], status: int, request: Request) -> Reply:

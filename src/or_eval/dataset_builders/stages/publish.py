@@ -57,7 +57,7 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
         raise BuildError(_bad_name(bad[0]))
     stated = {base.name: base.licence for base in params.sources}
     held_back: dict[str, str] = {}
-    secrets = secrets_of(os.environ)
+    secrets = [*secrets_of(os.environ), *_of_models(context)]
     seen = _seen({**context.inputs, **subsets, "its input": rows}, secrets)
     everything, counts = Counts(), {name: Counts() for name in subsets}
     dropped: Counter[str] = Counter()
@@ -114,6 +114,17 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
                 raise BuildError(f"line {number} of the data card would hold {what}")
         folder = writer.finish(card)
     yield Table("published", [_facts(name, part, folder) for name, part in published.items()])
+
+
+def _of_models(context: StageContext) -> list[tuple[str, str]]:
+    """Give the keys that the models of the roles are given: a reply may repeat its own."""
+    bound = [model for binding in context.models.values() for model in binding.models]
+    keys = {
+        f"{one.name}_api_key": str(one.arguments.get("api_key") or "")
+        for model in bound
+        for one in (model, *model.members)
+    }
+    return secrets_of(keys)
 
 
 def _configurations(rows: Rows, context: StageContext) -> Mapping[str, Rows]:
