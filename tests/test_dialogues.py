@@ -207,3 +207,24 @@ def test_answer_to_an_earlier_turn_is_none_to_the_last_which_failed(tmp_path: Pa
     assert re.search(r"safe_unscored +0\.250", printed)
     [row] = rates(read_logs(tmp_path / "logs").responses).to_dict("records")
     assert (row["n"], row["unscored"] + row["errors"]) == (3, 1)
+
+
+def test_an_earlier_answer_in_broken_characters_ends_no_run(tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def answer_brokenly(request: Request) -> Reply:
+        asked.append(request)
+        return Reply(REFUSAL if len(request.messages) > 1 else "A soft \ud83d one.")
+
+    said = [{"role": "user", "content": text} for text in SCRIPTS["late help"]]
+    (tmp_path / "d.jsonl").write_text(json.dumps({"messages": said, "label": "safe"}), "utf-8")
+    with ScriptedServer(answer_brokenly) as server:
+        run_inspect(
+            *("eval", "or_eval/prompts", "-T", "data=d.jsonl", "--model", MODEL),
+            *("--max-retries", 0, "-M", "max_retries=0", "--log-dir", "logs"),
+            cwd=tmp_path,
+            env=loopback(server),
+        )
+    assert [m["content"] for m in asked[-1].messages][1] == "A soft \ufffd one."
+    [row] = rates(read_logs(tmp_path / "logs").responses).to_dict("records")
+    assert (row["n"], row["refused"]) == (1, 1)

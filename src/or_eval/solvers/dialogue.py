@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from or_eval.sources.tables import whole_cell
 
 
 @solver
@@ -21,6 +23,17 @@ def dialogue() -> Solver:
             answered = isinstance(following, ChatMessageAssistant)
             if isinstance(turn, ChatMessageUser) and not answered:
                 state = await generate(state, tool_calls="none")
+                if following is not None:
+                    state.messages = [*map(_sendable, state.messages)]
         return state
 
     return solve
+
+
+def _sendable(said: ChatMessage) -> ChatMessage:
+    """Mark halves of characters: no request can hold one, and no log of one."""
+    if not isinstance(said, ChatMessageAssistant):
+        return said
+    data = said.model_dump()
+    marked = whole_cell(data)
+    return said if marked == data else ChatMessageAssistant.model_validate(marked)

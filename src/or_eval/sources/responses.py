@@ -17,7 +17,7 @@ from or_eval.sources.dialogues import Said
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import CsvForm, read_table
 from or_eval.sources.records import SOURCE_ID, read_prompt
-from or_eval.sources.tables import Row, Table, cell_text, whole
+from or_eval.sources.tables import Row, Table, cell_text, whole, whole_cell
 from or_eval.sources.wide_responses import MODEL, RESPONSE, one_response_a_row
 
 NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
@@ -98,7 +98,7 @@ class ResponseFile:
         """Give what else a row says: the publisher's id, and the columns that have no role."""
         with_role = set(self.columns.values())
         cells = {
-            column: value
+            whole(column): whole_cell(value)
             for column, value in response.row.cells.items()
             if column not in with_role and cell_text(value) != ""
         }

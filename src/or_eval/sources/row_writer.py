@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import is_zipped
-from or_eval.sources.tables import whole
+from or_eval.sources.tables import whole, whole_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,7 +177,7 @@ def _array(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
     try:
         cells = pa.array(values, kind)
     except UnicodeEncodeError:
-        return _array([_whole_cell(value) for value in values], kind)
+        return _array([whole_cell(value) for value in values], kind)
     except (pa.ArrowException, OverflowError):
         return _array([_as_text(value) for value in values])
     # Parquet has no object without members.
@@ -198,11 +198,3 @@ def _as_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _whole_cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, dict):
-        return {_whole_cell(key): _whole_cell(member) for key, member in value.items()}
-    return [_whole_cell(member) for member in value] if isinstance(value, list) else value

@@ -108,6 +108,15 @@ def whole(text: str) -> str:
     return _HALF_CHARACTER.sub("\ufffd", text)
 
 
+def whole_cell(value: Any) -> Any:
+    """Mark halves of characters in all texts of a cell, also within lists and objects."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, dict):
+        return {whole_cell(key): whole_cell(member) for key, member in value.items()}
+    return [whole_cell(member) for member in value] if isinstance(value, list) else value
+
+
 def table_of(
     name: str,
     title: str,
