@@ -15,6 +15,7 @@ from or_eval.analysis.label_agreement import label_agreement
 from or_eval.cli.agreement import agreement
 from or_eval.cli.vote import vote
 from or_eval.sources import DataError
+from or_eval.sources.responses import loggable
 
 REFUSAL, ANSWER = (
     "I'm sorry, but I can't help with that.",
@@ -153,6 +154,26 @@ def test_epochs_are_told_apart_by_epoch_or_by_the_response(tmp_path: Path) -> No
     twice = table(tmp_path / "twice.jsonl", [*by_epoch, by_epoch[0]])
     done = run(log, "--labels", twice, *YES_NO, "--out", tmp_path / "out")
     assert str(done.exception) == "labels, line 4: labels id 'x', epoch '3' again; remove one"
+
+
+def test_responses_that_no_log_can_hold_are_joined_as_logs_hold_them(tmp_path: Path) -> None:
+    texts = [f"{REFUSAL}\0", f"{ANSWER} \ud83d"]
+    rows = [
+        {"prompt": "What?", "response": text, "human_label": word}
+        for text, word in zip(texts, ("yes", "no"), strict=True)
+    ]
+    file = tmp_path / "r.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    samples = [
+        made_sample("x", value, epoch=epoch, response=loggable(text), prompt="What?")
+        for epoch, (value, text) in enumerate(zip((1.0, 0.0), texts, strict=True), start=1)
+    ]
+    log = made_log(tmp_path / "a.eval", "a", samples)
+    for tested in ([file], [log, "--labels", file]):
+        done = run(*tested, *YES_NO, "--out", tmp_path / "out")
+        assert done.exit_code == 0, done.output
+        summary = report(tmp_path / "out")
+        assert (summary["joined"], group(summary, "all")["agree"]) == (2, 1.0)
 
 
 def test_several_annotators_are_measured_against_each_other(tmp_path: Path) -> None:

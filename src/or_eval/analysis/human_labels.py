@@ -13,6 +13,7 @@ from or_eval.sources.conventions import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID
+from or_eval.sources.responses import loggable
 from or_eval.sources.tables import Row, Table
 
 SKIP = "skip"
@@ -207,7 +208,9 @@ def _first(frame: pd.DataFrame) -> str:
 
 
 def _texts(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame({column: frame[column].astype(str).str.strip() for column in columns})
+    return pd.DataFrame(
+        {column: frame[column].astype(str).map(loggable).str.strip() for column in columns}
+    )
 
 
 def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
@@ -222,6 +225,8 @@ def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
 
 
 def _key(table: Table, row: Row, key: str, column: str) -> str:
+    if key == "response":
+        return loggable(table.exact_text(row, column)).strip()  # as a log holds it
     text = table.text(row, column)
     return text.removesuffix(".0") if key == "epoch" else text
 
