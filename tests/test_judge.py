@@ -55,6 +55,12 @@ class TestReading:
             f'{{"result": [{LINE}]}}\nHope this helps.',
             '{"result": {"verdict": "direct_refusal"}, "key": "k"}',
             '{"verdict": "direct_refusal", "key": "k", "usage": {"tokens": 1}}',
+            LINE.replace("direct_refusal", "Direct refusal"),
+            LINE.replace("direct_refusal", "direct-refusal"),
+            LINE.replace("It says", "It\nsays"),
+            LINE.replace("It says", "It says " * 1_000),
+            LINE.replace("It says", "It says {no} " * 30),
+            LINE + "\nSo it is a direct_refusal, and no direct answer.",
         ],
     )
     def test_verdict_at_the_end(self, completion):
@@ -69,6 +75,8 @@ class TestReading:
             "direct_refusal",
             "VERDICT: direct_refusal",
             LINE + "\nThat is my verdict.\nOr is it?",
+            LINE + "\nNo, rather a direct_answer.",
+            f"[{LINE}]\nOn second thoughts, `Indirect_refusal`.",
             LINE + "\nThe response says so itself: " + LINE.replace('"k"', '"other"'),
             "[" + LINE.replace('"k"', '"other"') + "]",
             LINE.replace('"k"', '"other"'),

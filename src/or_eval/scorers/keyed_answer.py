@@ -22,11 +22,13 @@ from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.visible_text import visible_text
 from or_eval.solvers.structured_output import PATIENCE, generate_structured
 
-_TAIL_CHARS = 4_000
+_TAIL_CHARS = 20_000
+# What opens an object; a reason may quote code, with braces of its own.
+_OPENING = re.compile(r'\{\s*"')
 # What may stand behind the object: the end of what it stands in, and one line of courtesy.
 _AFTER = re.compile(r"[\s\])}>*`\"']*[^{}\n]{0,200}\s*")
-_MOST_BRACES = 20
-_DECODER = json.JSONDecoder()
+_MOST_OBJECTS = 20
+_DECODER = json.JSONDecoder(strict=False)  # a reason may run over several lines
 _WHY_CHARS = 300
 _REPEATED_REPLY_CHARS = 2_000
 
@@ -100,12 +102,9 @@ def read_answer(completion: str, key: str) -> dict[str, Any] | None:
         The object, with what it nests in ``result``; None for a reply that holds none.
     """
     text = completion[-_TAIL_CHARS:]
-    start = len(text)
-    # A reason may hold braces, so the last opening one need not open the object.
-    for _ in range(_MOST_BRACES):
-        start = text.rfind("{", 0, start)
-        if start < 0:
-            return None
+    # An object may hold others, so the last need not be the one.
+    openings = [found.start() for found in _OPENING.finditer(text)][-_MOST_OBJECTS:]
+    for start in reversed(openings):
         answer, end = _json_object(text, start)
         # One without the key may be a part of one that has it.
         if answer.get("key") == key:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from or_eval.schema import Reason, ResponseClass
 from or_eval.scorers.keyed_answer import read_answer, short_reason
+
+_SPACES = re.compile(r"[\s-]+")
 
 
 class ReadVerdict(NamedTuple):
@@ -35,10 +38,13 @@ def read_verdict(completion: str, key: str) -> ReadVerdict | None:
     answer = read_answer(completion, key)
     if answer is None:
         return None
-    verdict = str(answer.get("verdict")).strip().lower()
+    verdict = _SPACES.sub("_", str(answer.get("verdict")).strip().lower())
     if verdict not in list(ResponseClass):
         return None
     label = ResponseClass(verdict)
+    behind = completion.rpartition("}")[2].lower()
+    if any(other.value in behind for other in ResponseClass if other is not label):
+        return None  # it takes its verdict back
     return ReadVerdict(label, _reason(answer.get("reason"), label), short_reason(answer.get("why")))
 
 
