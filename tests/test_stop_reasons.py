@@ -7,7 +7,10 @@ from google.genai.types import FinishReason
 from inspect_ai.model._model_output import as_stop_reason
 from inspect_ai.model._providers import bedrock, google
 
+from or_eval.models.replay import stored_output
 from or_eval.models.stop_reasons import stop_reason_of
+from or_eval.scorers.provider import read_output
+from or_eval.sources.conventions import columns_for
 
 
 @pytest.mark.parametrize("said", FinishReason)
@@ -43,3 +46,18 @@ def test_openais(said: str) -> None:
 
 def test_no_word_is_the_end() -> None:
     assert stop_reason_of("") == "stop"
+
+
+@pytest.mark.parametrize(
+    "shown", ["<FinishReason.SAFETY: 3>", "a.b.FinishReason.SAFETY", "'SAFETY'"]
+)
+def test_an_enums_member_as_python_shows_it(shown: str) -> None:
+    assert stop_reason_of(shown) == "content_filter"
+    named = shown.replace("SAFETY", "RECITATION")
+    verdict = read_output(stored_output("Some words.", named))
+    assert verdict.provenance == "recitation_filter"
+
+
+@pytest.mark.parametrize("column", ["stop_reason", "finish_reason", "finishReason", "stopReason"])
+def test_the_column_is_found_by_apis_names_for_it(column: str) -> None:
+    assert columns_for("stop_reason", ["prompt", column]) == [column]

@@ -22,7 +22,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError, eval_is_running, running_epoch
-from or_eval.models.stop_reasons import stop_reason_of
+from or_eval.models.stop_reasons import plain_stop_word, stop_reason_of
 from or_eval.schema import Turn, prompt_id
 
 if TYPE_CHECKING:
@@ -163,12 +163,13 @@ def stored_output(
         model: The model's name.
     """
     stop = stop_reason_of(stop_word)
+    told = StopDetails(type=plain_stop_word(stop_word)) if stop in _TELLING_STOPS else None
     thought: list[Content] = [ContentReasoning(reasoning=reasoning)]
     output = ModelOutput.from_content(
         model,
         [*thought, ContentText(text=text)] if reasoning else text,
         stop_reason=stop,
-        stop_details=StopDetails(type=stop_word) if stop in _TELLING_STOPS else None,
+        stop_details=told,
     )
     # Nothing was spent; without usage Inspect would count tokens with a tokenizer from the Hub.
     output.usage = ModelUsage()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from inspect_ai.model import StopReason
 
 # By the function of inspect_ai.model that reads them.
@@ -46,10 +48,18 @@ _WORDS: dict[str, dict[str, StopReason]] = {
 _STOP_REASONS = {word: reason for words in _WORDS.values() for word, reason in words.items()}
 
 
+_WORD = re.compile(r"\W*(?:\w+\.)*(\w+)")
+
+
+def plain_stop_word(word: str) -> str:
+    """Give a provider's word, which may stand as Python shows an enum's member."""
+    found = _WORD.match(word)
+    return found[1] if found else ""
+
+
 def stop_reason_of(word: str) -> StopReason:
     """Give Inspect's word for a provider's, in any case, also as Python shows an enum's member.
 
     No word at all says that the model came to an end.
     """
-    plain = word.rpartition(".")[2].strip().lower() or "stop"
-    return _STOP_REASONS.get(plain, "unknown")
+    return _STOP_REASONS.get(plain_stop_word(word).lower() or "stop", "unknown")
