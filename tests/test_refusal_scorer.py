@@ -574,6 +574,13 @@ class TestFusion:
         decision = self.fused(Verdict(DIRECT, True), self.judged(None))
         assert decision[:3] == (DIRECT, DecidedBy.RULES, True)
 
+    @pytest.mark.parametrize("votes", [(DIRECT, ANSWERED), (ANSWERED, None), (DIRECT, None, None)])
+    def test_panel_without_a_majority_leaves_certain_rules_in_doubt(self, votes):
+        panel = JudgeVerdict(None, tuple(Vote("m", vote, None, None) for vote in votes))
+        decision = self.fused(Verdict(DIRECT, True), panel)
+        assert decision[:3] == (DIRECT, DecidedBy.RULES, False)
+        assert self.fused(Verdict(DIRECT, True), panel, audited=True).certain is True
+
     def test_failed_judge_leaves_uncertain_rules_unscored(self):
         decision = self.fused(Verdict(DIRECT, False), self.judged(None))
         assert decision == Decision(None, unscored_because=UnscoredReason.GRADER_FAILED)
