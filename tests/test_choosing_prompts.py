@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from or_eval.sources import DataError, load_prompts
-from or_eval.sources.files import CsvForm, read_table
-from or_eval.sources.loader import StreamedPrompts
-from or_eval.tasks import prompts
+from or_eval.sources.files import read_table
+from or_eval.sources.loader import stream_prompts
 
 SURVEY = "ask,topic,is_bad,text\nHow do I kill time?,a,0,x\nHow do I kill him?,b,1,y\nHi,a,0,z\n"
 
@@ -124,48 +123,21 @@ def test_delimiters_are_found(tmp_path: Path, delimiter: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("named", "delimiter"), [("^", "^"), ("~", "~"), ("bar", "|"), ("Tab", "\t"), (" ", " ")]
-)
-def test_delimiters_are_named(tmp_path: Path, named: str, delimiter: str) -> None:
+def test_a_file_without_a_header_is_read_by_its_entry_with_its_own_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    # Commas stand in the header as well: more of them than of the delimiter.
-    rows = [["prompt", '"a,b,c,d"'], ['"How, then?"', "x"]]
-    path.write_text("\n".join(delimiter.join(row) for row in rows), "utf-8")
-    loaded = load_prompts(path, label="safe", delimiter=named)
-    assert [record.prompt for record in loaded.records] == ["How, then?"]
-    # The catalogue's own columns, for a file that has no header.
-    path.write_text(f'1{delimiter}"How then?"', "utf-8")
-    read = read_table(path, CsvForm(("n", "prompt"), named))
-    assert [row.cells for row in read.rows] == [{"n": "1", "prompt": "How then?"}]
+    path.write_text('"How, then; | why?\nWhere?"\nWhen?\n', "utf-8")
+    read = read_table(path, ("prompt",))
+    assert [(row.number, row.cells["prompt"]) for row in read.rows] == [
+        (1, "How, then; | why?\nWhere?"),
+        (3, "When?"),
+    ]
+    assert len(load_prompts(path, source="xsafety").records) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "delimiter", "line"),
-    [
-        ("a.csv", "", "delimiter: '' is no single character, nor one of comma, semicolon, tab"),
-        ("a.csv", "::", "delimiter: '::' is no single character"),
-        ("a.csv", '"', "is no single character"),
-        ("a.csv", ";", "a.csv: its first line has no ';' ('prompt^label'); name what stands"),
-        ("a.csv", None, "a.csv: no column is named prompt or the like; there are: 'prompt^label' (if another character divides cells, name it as the delimiter)"),
-        ("a.jsonl", ";", "a.jsonl: is no csv file and has no delimiter; leave delimiter= out"),
-        ("owner/name", ";", "owner/name: is no csv file and has no delimiter"),
-    ],
-)  # fmt: skip
-def test_a_wrong_delimiter_gets_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, delimiter: str | None, line: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.csv").write_text("prompt^label\nHi^safe\n")
-    Path("a.jsonl").write_text('{"prompt": "Hi", "label": "safe"}')
-    with pytest.raises(DataError) as caught:
-        load_prompts(name, delimiter=delimiter)
-    assert line in str(caught.value)
-
-
-def test_a_task_takes_the_delimiter(tmp_path: Path) -> None:
+def test_another_delimiter_gets_a_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("prompt^label\nHi^safe\n")
-    assert len(prompts(data=str(tmp_path / "a.csv"), delimiter="^").dataset) == 1
+    with pytest.raises(DataError, match=r"'prompt\^label' \(commas, semicolons, tabs or bars div"):
+        load_prompts(tmp_path / "a.csv")
 
 
 def test_workbooks_are_read(tmp_path: Path) -> None:
@@ -176,7 +148,7 @@ def test_workbooks_are_read(tmp_path: Path) -> None:
     for row in rows:
         book.active.append(row)
     book.save(path)
-    assert [record.prompt for record in StreamedPrompts(path, label="safe")] == ["Hi", "Ho"]
+    assert [record.prompt for record in stream_prompts(path, label="safe")] == ["Hi", "Ho"]
     records = load_prompts(path, label_column="harm", label="0=safe,1=toxic").records
     assert [record.label for record in records] == ["safe", "toxic"]
     path.write_bytes(path.read_bytes()[:200])

@@ -134,14 +134,14 @@ def test_any_task_is_answered_by_the_whole_dialogue(tmp_path: Path) -> None:
 def test_a_csv_file_holds_dialogues_as_json_and_classify_reads_them(tmp_path: Path) -> None:
     for column, option in (("messages", []), ("dialog", ["--prompt-column", "dialog"])):
         with (tmp_path / "r.csv").open("w", newline="") as file:
-            writer = csv.writer(file, delimiter="^")
+            writer = csv.writer(file, delimiter=";")
             writer.writerow([column, "model", "conversation" if option else "note"])
             writer.writerow([json.dumps(turns(SHARPEN, REFUSAL, WHITTLE, ANSWER)), "m", ""])
-        done = CliRunner().invoke(classify, [f"{tmp_path}/r.csv", "--delimiter", "^", *option])
+        done = CliRunner().invoke(classify, [f"{tmp_path}/r.csv", *option])
         assert done.exit_code == 0, done.exception
         [row] = csv.DictReader(done.stdout.splitlines())
         assert row["class"] == "direct_answer"
-        file = load_responses(tmp_path / "r.csv", delimiter="^", prompt_column=column)
+        file = load_responses(tmp_path / "r.csv", prompt_column=column)
         [[stored]] = file.answers_of("m").values()
         assert (stored.text, stored.asked.prompt) == (ANSWER, WHITTLE)
         assert file.facts(stored) == {}

@@ -39,7 +39,7 @@ def test_an_entry_reads_its_publishers_layout(tmp_path: Path, name: str):
 def test_entries_are_complete(entry: Entry):
     assert entry.layout.texts
     assert entry.layout.label is not None or entry.layout.tells_labels
-    assert entry.all_languages or entry.layout.language_from
+    assert entry.all_languages or "language" in entry.layout.columns
     assert (
         entry.hub is None
         or entry.hub.revision is None
@@ -81,8 +81,8 @@ def test_a_misspelt_field_fails():
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"label": "safe", "label_from": {"column": "label"}}, "a label is told twice"),
-        ({"label_from": {"column": "kind", "words": {"fine": "save"}}}, "save"),
+        ({"label": "safe", "columns": {"label": "label"}}, "a label is told twice"),
+        ({"columns": {"label": {"column": "kind", "words": {"fine": "save"}}}}, "save"),
         ({"label": "spicy"}, "label"),
     ],
 )

@@ -131,18 +131,6 @@ class TestSamples:
         assert {sample.metadata["language"] for sample in task.dataset} == {"zh+en"}
         assert all(sample.metadata["pair_id"] for sample in task.dataset)
 
-    def test_data_for_one_task_leaves_the_others_their_own(self, xstest_csv: str) -> None:
-        given = f"xstest={xstest_csv}"
-        assert len(tasks.xstest(data=given, subset="toxic", per_label=7).dataset) == 7
-        # What is said of the data is not said of another task's own.
-        assert len(tasks.starter(data=given, label="safe", prompt_column="x").dataset) == 240
-        with pytest.raises(DataError, match="give a catalogue name"):
-            tasks.prompts(data=given)
-        both = f"xstest={xstest_csv},prompts=starter"
-        assert tasks.prompts(data=both).dataset.name == "starter"
-        with pytest.raises(DataError, match=r"x=y\.csv: there is no such file"):
-            tasks.starter(data="x=y.csv")
-
     def test_starter_needs_no_data(self) -> None:
         task = tasks.starter(language="en", category="privacy")
         assert Counter(sample.target for sample in task.dataset) == {"safe": 12, "toxic": 4}

@@ -13,7 +13,7 @@ from or_eval.sources.conventions import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID
-from or_eval.sources.responses import loggable
+from or_eval.sources.responses import loggable, loggable_cell
 from or_eval.sources.tables import Row, Table
 
 SKIP = "skip"
@@ -96,11 +96,11 @@ def read_labels(
     keys = _key_columns(table, named or {})
     rows = []
     for row in table.rows:
-        given = {name: meaning.get(table.text(row, name)) for name in wanted}
+        given = {name: meaning.get(row.text(name)) for name in wanted}
         label = given[chosen] if chosen else majority([given[name] for name in annotators])
-        texts = {key: _key(table, row, key, name) for key, name in keys.items()}
+        texts = {key: _key(row, key, name) for key, name in keys.items()}
         by_annotator = {f"{ANNOTATOR}{name}": given[name] for name in annotators}
-        chance = {CHANCE: probability(table, row)} if CHANCE in table.columns else {}
+        chance = {CHANCE: probability(row)} if CHANCE in table.columns else {}
         rows.append({**texts, **by_annotator, **chance, "human": label})
     frame = pd.DataFrame(rows, index=[row.number for row in table.rows], dtype=object)
     labelled = frame["human"].notna()
@@ -224,22 +224,22 @@ def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
     return columns
 
 
-def _key(table: Table, row: Row, key: str, column: str) -> str:
+def _key(row: Row, key: str, column: str) -> str:
     if key == "response":
-        return loggable(table.exact_text(row, column)).strip()  # as a log holds it
-    text = table.text(row, column)
+        return loggable_cell(row, column).strip()  # as a log holds it
+    text = row.text(column)
     return text.removesuffix(".0") if key == "epoch" else text
 
 
-def probability(table: Table, row: Row) -> float:
+def probability(row: Row) -> float:
     """Give how likely a row was to be asked about."""
-    said = table.text(row, CHANCE)
+    said = row.text(CHANCE)
     try:
         chance = float(said)
     except ValueError:
         chance = 0.0
     if not 0 < chance <= 1:
-        raise table.error(row, CHANCE, f"{shown(said)} is no probability above 0 and up to 1")
+        raise row.error(CHANCE, f"{shown(said)} is no probability above 0 and up to 1")
     return chance
 
 
@@ -249,14 +249,14 @@ def _meaning(
     """Find out what every word in the columns of labels means; nothing, for no word."""
     meaning: dict[str, str | None] = {"": None} | {label: label for label in LABELS}
     meaning |= {word: None if label == SKIP else label for word, label in mapping.items()}
-    unknown: dict[str, int] = {}
+    unknown: dict[str, str] = {}
     for row in table.rows:
         for column in columns:
-            word = table.text(row, column)
+            word = row.text(column)
             if word not in meaning:
-                unknown.setdefault(word, row.number)
+                unknown.setdefault(word, row.place)
     if unknown:
-        words = ", ".join(f"{shown(w)} ({table.unit} {n})" for w, n in list(unknown.items())[:5])
+        words = ", ".join(f"{shown(word)} ({place})" for word, place in list(unknown.items())[:5])
         raise DataError(
             f"{table.name}: labels that are no response class: {words}; say what each means with "
             f"--map WORD=CLASS, where CLASS is {', '.join((*LABELS, SKIP))}"

@@ -72,19 +72,19 @@ def read_prompt_labels(path: Path) -> pd.DataFrame:
         raise DataError(f"{table.name}: labels of prompts need a column harm, and id or prompt")
     rows = []
     for row in table.rows:
-        said = {name: table.text(row, name) for name in ("harm", *voters)}
+        said = {name: row.text(name) for name in ("harm", *voters)}
         for name, word in said.items():
             if word not in ("", *HARMS):
-                raise table.error(row, name, f"{shown(word)} is none of {', '.join(HARMS)}")
+                raise row.error(name, f"{shown(word)} is none of {', '.join(HARMS)}")
         harm = said.pop("harm") or None
         votes = [word for word in said.values() if word] or [word for word in [harm] if word]
         rows.append(
             {
-                "id": table.text(row, "id") if "id" in table.columns else None,
-                "prompt": table.text(row, "prompt") if "prompt" in table.columns else None,
+                "id": row.text("id") if "id" in table.columns else None,
+                "prompt": row.text("prompt") if "prompt" in table.columns else None,
                 "harm": harm,
                 "consensus": _consensus(votes),
-                "chance": probability(table, row) if table.text(row, CHANCE) else 1.0,
+                "chance": probability(row) if row.text(CHANCE) else 1.0,
             }
         )
     return pd.DataFrame(rows)

@@ -20,7 +20,6 @@ from or_eval.analysis.label_agreement import ANSWERS
 from or_eval.analysis.logs import LogPaths
 from or_eval.analysis.responses import Logs, read_logs
 from or_eval.analysis.samples import read_details
-from or_eval.schema import prompt_id
 from or_eval.sources.records import SOURCE_ID
 from or_eval.sources.responses import load_responses
 
@@ -133,13 +132,14 @@ def verdicts_of_file(
     columns = file.columns
     records = {}
     for model, answers in file.by_model.items():
-        for prompt, stored in answers.items():
+        for id, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
+                prompt = response.asked.prompt
                 provider = read_output(stored_output(response.text, response.stop_reason))
                 stages = read_exchange(Exchange(provider, response.text, prompt, "", language))
                 decision, rules = fuse(stages), stages.rules
                 texts = {
-                    name: file.table.text(response.row, columns[role]) or None
+                    name: response.row.text(columns[role]) or None
                     for role, name in _COPIED.items()
                     if role in columns
                 }
@@ -147,12 +147,12 @@ def verdicts_of_file(
                     "category": None,
                     "language": stages.language,
                     **texts,
-                    "id": prompt_id(prompt),
+                    "id": id,
                     "model": model or _ONE_MODEL,
                     "epoch": epoch,
                     "prompt": prompt,
                     "response": response.text,
-                    "family": prompt,
+                    "family": id,
                     "refused": None if decision.label is None else decision.label.refused,
                     "response_class": decision.label,
                     "unscored_because": decision.unscored_because,

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from or_eval.sources.tables import Row, Table
+    from or_eval.sources.files import FileRows
+    from or_eval.sources.tables import Row
 
 _ADDED = (
     *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
@@ -46,12 +47,6 @@ _FIRST_ROWS = 2_000
     help="Format of FILE and the output, where no ending tells it.  [default: jsonl for FILE `-`, "
     "FILE's for the output]",
 )
-@click.option(
-    "--delimiter",
-    metavar="CHAR",
-    help="What stands between the cells of a csv FILE, where its header doesn't tell: a character, "
-    "or comma, semicolon, tab, bar or space.",
-)
 def classify(
     file: str,
     out: str,
@@ -59,7 +54,6 @@ def classify(
     prompt_column: str | None,
     language: str | None,
     form: str | None,
-    delimiter: str | None,
 ) -> None:
     """Say of every stored response in FILE whether it refuses.
 
@@ -81,9 +75,9 @@ def classify(
     from or_eval.scorers.rules.language_pack import language_codes
     from or_eval.scorers.score_record import as_row
     from or_eval.sources import DataError
-    from or_eval.sources.files import CsvForm, open_rows
+    from or_eval.sources.files import FileRows
     from or_eval.sources.responses import response_columns
-    from or_eval.sources.row_writer import row_writer
+    from or_eval.sources.row_writer import write_rows
     from or_eval.sources.tables import table_of
 
     tags = {tag.partition("-")[0].lower() for tag in (language or "en").split("+")}
@@ -100,27 +94,27 @@ def classify(
     named = {"response": response_column, "prompt": prompt_column}
     given = {role: column for role, column in named.items() if column is not None}
     counts: Counter[tuple[str, bool]] = Counter()
-    with open_rows(source, form and f".{form}", CsvForm(delimiter=delimiter)) as opened:
-        # The first rows tell the columns of the file.
-        first = islice(opened.rows, _FIRST_ROWS)
-        table = table_of(opened.name, opened.name, opened.unit, first)
-        roles = (*named, "stop_reason")
-        columns = response_columns(table, given, roles, required=("response",))
-        if taken := next((name for name in _ADDED if name in table.columns), None):
-            raise DataError(
-                f"{table.name}: already has a column '{taken}', which this command writes; "
-                "rename it"
-            )
-        rows = chain(table.rows, opened.rows)
-        with row_writer(target, kind_out, (*table.columns, *_ADDED)) as write:
-            for row in _with_progress(opened.raw, rows):
-                prompt, response, stop_word = _exchange(table, row, columns)
-                provider = read_output(stored_output(response, stop_word))
-                stages = read_exchange(Exchange(provider, response, prompt, language=language))
-                added = as_row(stages)
-                counted = added["class"] or f"unscored: {added['unscored_because']}"
-                counts[counted, added["certain"] is True] += 1
-                write({**row.cells, **added})
+    opened = FileRows(source, form and f".{form}")
+    rows = iter(opened)
+    # The first rows tell the columns of the file.
+    table = table_of(opened.name, opened.name, list(islice(rows, _FIRST_ROWS)))
+    columns = response_columns(table, given, (*named, "stop_reason"), required=("response",))
+    if taken := next((name for name in _ADDED if name in table.columns), None):
+        raise DataError(
+            f"{table.name}: already has a column '{taken}', which this command writes; rename it"
+        )
+
+    def classified() -> Iterator[dict[str, Any]]:
+        for row in _with_progress(opened, chain(table.rows, rows)):
+            prompt, response, stop_word = _exchange(row, columns)
+            provider = read_output(stored_output(response, stop_word))
+            stages = read_exchange(Exchange(provider, response, prompt, language=language))
+            added = as_row(stages)
+            counted = added["class"] or f"unscored: {added['unscored_because']}"
+            counts[counted, added["certain"] is True] += 1
+            yield {**row.cells, **added}
+
+    write_rows(target, kind_out, (*table.columns, *_ADDED), classified())
     _print_summary(counts)
 
 
@@ -142,20 +136,19 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
     return kind
 
 
-def _exchange(table: Table, row: Row, columns: dict[str, str]) -> tuple[str, str, str]:
+def _exchange(row: Row, columns: dict[str, str]) -> tuple[str, str, str]:
     """Read the prompt, the response and the word for why the model stopped."""
-    from or_eval.sources.responses import loggable, read_exchange
+    from or_eval.sources.responses import loggable_cell, read_exchange
 
-    def text(role: str) -> str:
-        return loggable(table.exact_text(row, columns[role])) if role in columns else ""
-
+    stop_word = loggable_cell(row, columns.get("stop_reason"))
     if "dialogue" in columns:
-        asked, response = read_exchange(table, row, columns)
-        return asked.prompt, response, text("stop_reason")
-    return text("prompt"), text("response"), text("stop_reason")
+        asked, response = read_exchange(row, columns)
+        return asked.prompt, response, stop_word
+    prompt, response = (loggable_cell(row, columns.get(role)) for role in ("prompt", "response"))
+    return prompt, response, stop_word
 
 
-def _with_progress(raw: BinaryIO, rows: Iterable[Row]) -> Iterator[Row]:
+def _with_progress(file: FileRows, rows: Iterable[Row]) -> Iterator[Row]:
     """Show how much of the file has been read, on a terminal."""
     from rich.console import Console
     from rich.progress import Progress
@@ -163,12 +156,14 @@ def _with_progress(raw: BinaryIO, rows: Iterable[Row]) -> Iterator[Row]:
     if not sys.stderr.isatty():
         yield from rows
         return
-    size = os.fstat(raw.fileno()).st_size if raw.seekable() else None
+    raw = file.raw
+    going = raw is not None and not raw.closed and raw.seekable()
+    size = os.fstat(raw.fileno()).st_size if raw is not None and going else None
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("Classifying", total=size)
         for count, row in enumerate(rows):
             if count % 200 == 0:
-                done = raw.tell() if size else count
+                done = count if raw is None or size is None else raw.tell()
                 progress.update(bar, completed=done, description=f"Classifying {count:,}")
             yield row
 

@@ -63,12 +63,6 @@ _LOG_NAME_PATTERN = "INSPECT_EVAL_LOG_FILE_PATTERN"
 @click.option("--id-column", metavar="NAME", help="The publisher's id of the prompt.")
 @click.option("--language-column", metavar="NAME")
 @click.option(
-    "--delimiter",
-    metavar="CHAR",
-    help="What stands between the cells of a csv FILE, where its header doesn't tell: a character, "
-    "or comma, semicolon, tab, bar or space.",
-)
-@click.option(
     "--score/--no-score",
     default=True,
     show_default=True,

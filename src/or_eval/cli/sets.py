@@ -13,49 +13,35 @@ _LANGUAGES_SHOWN = 3
 
 
 @click.command("sets")
-@click.argument("name", required=False)
-@click.option(
-    "--label", type=click.Choice(["safe", "toxic", "unlabelled"]), help="With such prompts."
-)
-@click.option("--language", metavar="TAG", help="In this language, as en or zh+en.")
-@click.option("--licence", metavar="WORD", help="With this word in its licence, as MIT or CC-BY.")
-@click.option("--at-least", type=int, metavar="N", help="With N prompts or more.")
-@click.option("--at-most", type=int, metavar="N", help="With N prompts or fewer.")
-@click.option("--hub", is_flag=True, help="That load by their name alone, from the Hub or bundled.")
-def sets(
-    name: str | None,
-    label: str | None,
-    language: str | None,
-    licence: str | None,
-    at_least: int | None,
-    at_most: int | None,
-    hub: bool,
-) -> None:
-    """List the prompt sets of the catalogue, or show the one called NAME.
+@click.argument("word", required=False)
+def sets(word: str | None) -> None:
+    """Show the prompt set called WORD, or list those that WORD is said of.
+
+    That is a label (safe, toxic, unlabelled), a language (as ko or zh+en), or part of a name, a
+    title, a description or a licence. Without a WORD all sets of the catalogue are listed.
 
     A set that isn't on the Hub is downloaded from its publisher's page and given as a file:
     -T data=PATH -T source=NAME.
     """
     from or_eval.sources.catalogue import catalogue, catalogue_entry
 
-    if name is not None:
-        _show(catalogue_entry(name))
-        return
-    wanted = [
+    entries = list(catalogue().values())
+    if word in catalogue():
+        _show(catalogue()[word])
+    elif found := entries if word is None else _found(entries, word.casefold()):
+        _list(found)
+    else:
+        catalogue_entry(str(word))  # says that there is none, and which is the nearest
+
+
+def _found(entries: list[Entry], word: str) -> list[Entry]:
+    """Give the sets with a label or a language, or with a part of text where it is neither."""
+    keys = {e.name: [*e.layout.labels, *map(str.casefold, e.all_languages)] for e in entries}
+    return [entry for entry in entries if word in keys[entry.name]] or [
         entry
-        for entry in catalogue().values()
-        if (label is None or label in entry.layout.labels)
-        and (language is None or language.casefold() in map(str.casefold, entry.all_languages))
-        and (licence is None or licence.casefold() in entry.licence.casefold())
-        and (at_least is None or (entry.prompts or 0) >= at_least)
-        and (at_most is None or (entry.prompts or at_most + 1) <= at_most)
-        and (not hub or entry.hub is not None or entry.bundled is not None)
+        for entry in entries
+        if word in " ".join((entry.name, entry.title, entry.about, entry.licence)).casefold()
     ]
-    if not wanted:
-        raise click.ClickException(
-            f"none of the {len(catalogue())} sets is such; leave a filter out"
-        )
-    _list(wanted)
 
 
 def _list(entries: list[Entry]) -> None:

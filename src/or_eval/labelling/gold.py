@@ -52,14 +52,14 @@ def read_known_cases(path: Path, asks: Asks) -> list[GoldCase]:
     cases = {}
     for row in table.rows:
         prompt, *response, answer = (
-            table.text(row, column) for column in columns.values() if column is not None
+            row.text(column) for column in columns.values() if column is not None
         )
         if answer in choices:
             texts = [visible_text(text).strip() for text in (prompt, *response)]
             task = Task(task_key("gold", *texts), *texts)
             cases[task.key] = GoldCase(task, answer)
         elif answer:
-            raise table.error(row, ANSWER[asks], f"{shown(answer)} is none of {', '.join(choices)}")
+            raise row.error(ANSWER[asks], f"{shown(answer)} is none of {', '.join(choices)}")
     if not cases:
         raise DataError(f"{table.name}: no row has an answer in {ANSWER[asks]}")
     return list(cases.values())

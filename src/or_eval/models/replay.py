@@ -52,7 +52,7 @@ class ReplayAPI(ModelAPI):
         config: Not used: nothing is generated.
         responses: File of stored responses (csv, tsv, jsonl, json or parquet, gzipped or not).
         **columns: Names of the file's columns where its own don't tell, as
-            ``prompt_column``, ``response_column`` and ``model_column``; and its ``delimiter``.
+            ``prompt_column``, ``response_column`` and ``model_column``.
 
     Raises:
         PrerequisiteError: No file is given, it can't be read, or it lacks the model.

@@ -11,7 +11,7 @@ from or_eval.schema import Label, PromptRecord
 from or_eval.sources.choosing_layout import labelled, layout_of
 from or_eval.sources.errors import DataError
 from or_eval.sources.loader import LoadedPrompts, load_prompts
-from or_eval.sources.records import Reading, Seen, records_of, row_label
+from or_eval.sources.records import PromptRows, row_label
 from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
 
 _HEARD = (("user", "assistant", "system"), ("user", "assistant"), ("user", "system"), ("user",))
@@ -84,13 +84,12 @@ def answered_prompts(
 
 
 def _rows_by_prompt(responses: ResponseFile) -> dict[str, list[StoredResponse]]:
-    """Give the rows of all models by the prompt's id, prompts in the order of the file."""
+    """Give the rows of all models by the prompt's id, in the order of the file."""
+    stored = (one for by in responses.by_model.values() for many in by.values() for one in many)
     by_prompt: dict[str, list[StoredResponse]] = {}
-    for answers in responses.by_model.values():
-        for id, stored in answers.items():
-            by_prompt.setdefault(id, []).extend(stored)
-    order = {id: min(s.row.number for s in stored) for id, stored in by_prompt.items()}
-    return {id: by_prompt[id] for id in sorted(by_prompt, key=order.__getitem__)}
+    for one in sorted(stored, key=lambda one: one.row.number):
+        by_prompt.setdefault(one.asked.id, []).append(one)
+    return by_prompt
 
 
 def _own_records(
@@ -102,21 +101,18 @@ def _own_records(
         The records, and how many of them the rows call safe here and toxic there.
     """
     # An id of the file's is often its row's, and each response keeps it.
-    columns = {role: column for role, column in responses.columns.items() if role != "id"}
-    layout = layout_of(columns)
+    layout = layout_of({role: c for role, c in responses.columns.items() if role != "id"})
     if label is not None:
         layout = labelled(responses.table, layout, label)
-    elif layout.label_from is None:
+    elif "label" not in layout.columns:
         layout = layout.model_copy(update={"label": Label.UNLABELLED})
-    table = replace(responses.table, rows=[stored[0].row for stored in rows.values()])
-    labels = {
-        id: {row_label(table, response.row, layout) for response in stored}
-        for id, stored in rows.items()
+    contradictory = {
+        id for id, stored in rows.items() if len({row_label(one.row, layout) for one in stored}) > 1
     }
-    contradictory = {id for id, found in labels.items() if len(found) > 1}
+    table = replace(responses.table, rows=[stored[0].row for stored in rows.values()])
     records = [
         replace(record, label=Label.UNLABELLED) if record.id in contradictory else record
-        for record in records_of(Reading(table, layout, table.title), Seen())
+        for record in PromptRows(table, layout, table.title)
     ]
     return records, len(contradictory)
 

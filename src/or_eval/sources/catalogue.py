@@ -6,14 +6,10 @@ import difflib
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from or_eval.sources.layout import Layout
-
-if TYPE_CHECKING:
-    from or_eval.sources.errors import DataError
 
 
 class HubPlace(BaseModel):
@@ -113,15 +109,11 @@ def catalogue_entry(name: str) -> Entry:
         DataError: There is none; the line names the nearest.
     """
     entries = catalogue()
-    if name not in entries:
-        raise unknown_entry(name)
-    return entries[name]
-
-
-def unknown_entry(name: str) -> DataError:
-    """Make the error line for a name that is not in the catalogue."""
+    if name in entries:
+        return entries[name]
+    # Imported here: it loads Inspect, which the list of sets doesn't need.
     from or_eval.sources.errors import DataError, shown
 
-    near = difflib.get_close_matches(name.casefold().replace("-", "_"), catalogue(), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(catalogue())}"
-    return DataError(f"{shown(name)} is no catalogue entry; {hint}")
+    near = difflib.get_close_matches(name.casefold().replace("-", "_"), entries, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(entries)}"
+    raise DataError(f"{shown(name)} is no catalogue entry; {hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import get_args
 
 from or_eval.schema import Label
 from or_eval.sources.catalogue import Entry, catalogue
@@ -15,53 +15,41 @@ from or_eval.sources.conventions import (
     label_of_word,
 )
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.layout import Layout, Lookup, TextColumn
+from or_eval.sources.layout import Layout, Lookup, RowRole, TextColumn
 from or_eval.sources.tables import Table
 
 
-class Told(NamedTuple):
-    """What a person says of data.
-
-    Attributes:
-        label: Label of all prompts, or what the words of a label column mean, as
-            ``0=safe,1=toxic``.
-        prompt_column: The column with the prompts.
-        label_column: The column with their labels.
-        delimiter: What stands between the cells of a csv file.
-    """
-
-    label: str | None = None
-    prompt_column: str | None = None
-    label_column: str | None = None
-    delimiter: str | None = None
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns that are named, by role."""
-        named = {"prompt": self.prompt_column, "label": self.label_column}
-        return {role: column for role, column in named.items() if column is not None}
-
-
-def chosen_layout(table: Table, entry: Entry | None, told: Told) -> Layout:
+def chosen_layout(
+    table: Table, entry: Entry | None, label: str | None, named: Mapping[str, str]
+) -> Layout:
     """Give the layout to read a table by.
 
     Args:
         table: The data.
         entry: Catalogue entry to read it by; None: by what its columns are called.
-        told: What a person says of it besides.
+        label: What a person says of the labels (see :func:`labelled`).
+        named: Columns by role (``prompt``, ``label``), where a person names them.
 
     Raises:
         DataError: Nothing tells which column holds what or what the labels are, or something is
             told twice.
     """
-    layout = entry.layout if entry is not None else _by_names(table, told.columns)
-    if entry is not None and told.columns:
+
+    def remedy(role: str) -> str:
+        how = f"name it with -T {role}_column=" if role in ("prompt", "label") else ""
+        return (how or "rename all but one") + _entries_hint(table)
+
+    if entry is None:
+        layout = layout_of(columns_by_role(table, PROMPT_ROLES, named, ["prompt"], remedy))
+    elif named:
         raise DataError(
-            f"{next(iter(told.columns))}_column: {entry.name} says which columns hold what; leave "
+            f"{next(iter(named))}_column: {entry.name} says which columns hold what; leave "
             "one of the two out"
         )
-    if told.label is not None:
-        return labelled(table, layout, told.label)
+    else:
+        layout = entry.layout
+    if label is not None:
+        return labelled(table, layout, label)
     if layout.label is None and not layout.tells_labels:
         raise DataError(
             f"{table.name}: nothing tells whether its prompts are safe or toxic (no column "
@@ -91,25 +79,19 @@ def fitting_entries(columns: Sequence[str]) -> list[str]:
     return [name for name, explained in fitting.items() if explained == most > 1]
 
 
+def _entries_hint(table: Table) -> str:
+    fitting = fitting_entries(table.columns)
+    if not fitting:
+        return ", or pass -T source= with the catalogue entry to read it by"
+    return f", or pass -T source= (its columns fit {', '.join(fitting)})"
+
+
 def layout_of(columns: Mapping[str, str]) -> Layout:
     """Give the layout of a table whose columns are known by role."""
-
-    def lookup(role: str) -> Lookup | None:
-        return Lookup(column=columns[role]) if role in columns else None
-
     dialogue = columns.get("dialogue")
-    return Layout(
-        texts=(TextColumn(column=dialogue or columns["prompt"], dialogue=dialogue is not None),),
-        label_from=lookup("label"),
-        language_from=columns.get("language"),
-        category_from=lookup("category"),
-        method_from=lookup("method"),
-        source_from=columns.get("source"),
-        id=columns.get("id"),
-        seed_id=columns.get("seed_id"),
-        pair_id=columns.get("pair_id"),
-        meta_from=columns.get("meta"),
-    )
+    text = TextColumn(column=dialogue or columns["prompt"], dialogue=dialogue is not None)
+    roles = (role for role in get_args(RowRole) if role in columns)
+    return Layout(texts=(text,), columns={role: Lookup(column=columns[role]) for role in roles})
 
 
 def labelled(table: Table, layout: Layout, told: str) -> Layout:
@@ -127,9 +109,10 @@ def labelled(table: Table, layout: Layout, told: str) -> Layout:
     labels: dict[str, str] = {
         word.strip(): _label(label) for word, label in (words or {"": told}).items()
     }
-    column = layout.label_from
+    column = layout.columns.get("label")
     if words and column is not None and not column.words:
-        return layout.model_copy(update={"label_from": Lookup(column=column.column, words=labels)})
+        label: dict[RowRole, Lookup] = {"label": Lookup(column=column.column, words=labels)}
+        return layout.model_copy(update={"columns": layout.columns | label})
     if words:
         raise DataError(
             f"label: {table.name} has no column of labels with words to translate; name it with "
@@ -149,19 +132,3 @@ def _label(word: str) -> Label:
     if label is None:
         raise DataError(f"label: {shown(word)} is neither safe nor toxic")
     return label
-
-
-def _by_names(table: Table, named: Mapping[str, str]) -> Layout:
-    def remedy(role: str) -> str:
-        named = role in ("prompt", "label")
-        how = f"name it with -T {role}_column=" if named else "rename all but one"
-        return how + _entries_hint(table)
-
-    return layout_of(columns_by_role(table, PROMPT_ROLES, named, ["prompt"], remedy))
-
-
-def _entries_hint(table: Table) -> str:
-    fitting = fitting_entries(table.columns)
-    if not fitting:
-        return ", or pass -T source= with the catalogue entry to read it by"
-    return f", or pass -T source= (its columns fit {', '.join(fitting)})"

@@ -31,7 +31,7 @@ def columns_by_role(
     roles: Sequence[str],
     named: Mapping[str, str],
     required: Collection[str],
-    option: Callable[[str], str],
+    remedy: Callable[[str], str],
 ) -> dict[str, str]:
     """Find the column of each role.
 
@@ -43,7 +43,7 @@ def columns_by_role(
         roles: Which roles to find columns for.
         named: Columns by role, where their own names don't tell.
         required: Which roles must have one.
-        option: Says of a role what a person does whose column isn't told by its name.
+        remedy: Says of a role what a person does whose column isn't told by its name.
 
     Raises:
         DataError: A column is missing, or several could be meant.
@@ -62,12 +62,12 @@ def columns_by_role(
         if len(found) > 1 and role not in _FIRST_COUNTS:
             raise DataError(
                 f"{table.name}: columns {', '.join(map(shown, found))} could each be the {role}; "
-                + option("prompt" if role == "dialogue" else role)
+                + remedy("prompt" if role == "dialogue" else role)
             )
         if role in required and not found and not (dialogues and role in _IN_DIALOGUES):
             raise DataError(
                 f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
-                + option(role)
+                + remedy(role)
             )
         if found:
             columns[role] = found[0]
@@ -79,6 +79,13 @@ def no_column(table: Table, name: str) -> DataError:
     return DataError(f"{table.name}: has no column {shown(name)}; {_there_are(table)}")
 
 
+def _there_are(table: Table) -> str:
+    there = f"there are: {', '.join(map(shown, table.columns))}"
+    if len(table.columns) == 1 and re.search(r"\w[^\w\s]+\w", table.columns[0]):
+        there += " (commas, semicolons, tabs or bars divide cells)"
+    return there
+
+
 def columns_for(role: str, columns: Sequence[str]) -> list[str]:
     """Give the columns whose names conventionally stand for a role, as ``prompt``."""
     names = _conventions()["columns"][role]
@@ -87,38 +94,25 @@ def columns_for(role: str, columns: Sequence[str]) -> list[str]:
 
 def label_of_word(word: str) -> Label | None:
     """Give the label that a word stands for, such as ``unsafe`` for toxic."""
-    folded = word.strip().casefold()
-    words = _conventions()["labels"]
-    return next((label for label in Label if folded in words[label.value]), None)
+    label = _key_of("labels", word)
+    return None if label is None else Label(label)
 
 
-def turn_key(word: str) -> str:
-    """Give what a key of a turn in a dialogue stands for: role, text, or who says what it holds."""
-    return _turn_word(word) or word
+def turn_word(word: str) -> str | None:
+    """Give what a word in a turn stands for: ``role``, ``text``, or who speaks."""
+    return _key_of("turns", word)
 
 
-def turn_role(word: str) -> str | None:
-    """Give who a word for a speaker stands for: user, assistant or system."""
-    found = _turn_word(word)
-    return found if found in ("user", "assistant", "system") else None
+def _key_of(table: str, word: str) -> str | None:
+    folded, words = word.strip().casefold(), _conventions()[table]
+    return next((key for key, known in words.items() if folded in known), None)
 
 
-def _turn_word(word: str) -> str | None:
-    words = _conventions()["turns"]
-    return next((key for key, known in words.items() if word.strip().casefold() in known), None)
-
-
-def response_words() -> list[str]:
-    """Give patterns of the words for a response that stand beside a model in a column's name."""
-    words: list[str] = _conventions()["columns"]["response_of_a_model"]
-    return words
-
-
-def _there_are(table: Table) -> str:
-    there = f"there are: {', '.join(map(shown, table.columns))}"
-    if len(table.columns) == 1 and re.search(r"\w[^\w\s]+\w", table.columns[0]):
-        there += " (if another character divides cells, name it as the delimiter)"
-    return there
+def model_beside_response(column: str) -> str | None:
+    """Give the name that stands beside a word for a response in a column's name."""
+    words = "|".join(_conventions()["columns"]["response_of_a_model"])
+    found = re.fullmatch(rf"(?:{words})[\W_]+(.+)|(.+?)[\W_]+(?:{words})", column.strip(), re.I)
+    return (found[1] or found[2]) if found is not None else None
 
 
 @cache

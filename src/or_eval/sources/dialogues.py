@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from or_eval.schema import PromptRecord, Turn, prompt_id
-from or_eval.sources.conventions import turn_key, turn_role
+from or_eval.sources.conventions import turn_word
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.tables import cell_text
 
@@ -45,11 +45,10 @@ def read_dialogue(cell: Any, checked: Callable[[str], str]) -> Said:
     """
     text = cell_text(cell)
     if text is not None:
-        listed = _listed(text)
-        if listed is None:
+        cell = _listed(text)
+        if cell is None:
             return Said((), checked(text))
-        cell = listed
-    turns = [Turn(role, text) for role, text in _turns(cell) if text.strip()]
+    turns = [turn for turn in _turns(cell) if turn.text.strip()]
     last = max((n for n, turn in enumerate(turns) if turn.role == "user"), default=None)
     if last is None:
         raise ValueError("has no turn of the user's")
@@ -73,9 +72,7 @@ def refuse_dialogues(records: Iterable[PromptRecord], name: str) -> Iterator[Pro
 
 
 def _listed(text: str) -> list[Any] | None:
-    if not text.lstrip().startswith("["):
-        return None
-    for read in (json.loads, ast.literal_eval):
+    for read in (json.loads, ast.literal_eval) if text.lstrip().startswith("[") else ():
         try:
             value = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -84,30 +81,23 @@ def _listed(text: str) -> list[Any] | None:
     return None
 
 
-def _turns(cell: Any) -> Iterator[tuple[str, str]]:
-    if not isinstance(cell, list):
+def _turns(cell: Any) -> Iterator[Turn]:
+    if not isinstance(cell, list) or not all(isinstance(turn, str | dict) for turn in cell):
         raise ValueError(_NO_TURNS)
     for turn in cell:
         if isinstance(turn, str):
-            yield "user", turn
-        elif isinstance(turn, dict):
-            yield from _of_object(turn)
-        else:
+            yield Turn("user", turn)
+            continue
+        cells = {key: cell for key, cell in turn.items() if cell is not None}
+        said = {turn_word(str(key)): cell_text(cell) for key, cell in cells.items()}
+        role, text = said.get("role"), said.get("text")
+        exchange = [Turn(r, t) for r in ("user", "assistant") if (t := said.get(r)) is not None]
+        if role is not None and text is not None:
+            known = turn_word(role)
+            if known not in ("user", "assistant", "system"):
+                raise ValueError(f"has a turn of {shown(role)}, who is neither user nor assistant")
+            yield Turn(known, text)
+        elif role is not None or not exchange:
             raise ValueError(_NO_TURNS)
-
-
-def _of_object(turn: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    said = {
-        turn_key(str(key)): cell_text(value) for key, value in turn.items() if value is not None
-    }
-    role, text = said.get("role"), said.get("text")
-    if role is not None and text is not None:
-        known = turn_role(role)
-        if known is None:
-            raise ValueError(f"has a turn of {shown(role)}, who is neither user nor assistant")
-        yield known, text
-        return
-    exchange = [(who, text) for who in ("user", "assistant") if (text := said.get(who)) is not None]
-    if role is not None or not exchange:
-        raise ValueError(_NO_TURNS)
-    yield from exchange
+        else:
+            yield from exchange

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING
 
@@ -46,38 +47,24 @@ def read_hub(place: HubPlace) -> Table:
             doesn't let the user have it.
     """
     from datasets import load_dataset_builder
+    from huggingface_hub import constants
 
     name = ":".join(part for part in (place.id, place.config) if part)
+    offline = constants.HF_HUB_OFFLINE
+    reached = not offline and _reached(constants.ENDPOINT)
+    # Where the Hub can't be reached the client tries for minutes: it is to go by what it keeps.
+    constants.HF_HUB_OFFLINE = not reached
     try:
-        with _no_long_tries() as reached:
-            builder = load_dataset_builder(place.id, place.config, revision=place.revision)
-            builder.download_and_prepare()
-            rows = _HubRows(builder.as_dataset(place.split))
+        builder = load_dataset_builder(place.id, place.config, revision=place.revision)
+        builder.download_and_prepare()
+        rows = _HubRows(name, builder.as_dataset(place.split))
     except Exception as error:
         # The client raises errors of five libraries; whichever it is, the user can do the same.
         problem = _problem(place, error) if reached else _unreachable(error)
         raise DataError(f"{name} on the Hub: {problem}") from error
-    if len(rows) < 2:
-        return table_of(name, place.id, "row", rows, builder.hash)
-    return Table(name, place.id, "row", rows.columns, rows, builder.hash)
-
-
-@contextmanager
-def _no_long_tries() -> Iterator[bool]:
-    """Have the client go by what it keeps where the Hub can't be reached; it tries for minutes.
-
-    Gives whether the Hub was reached.
-    """
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE or _reached(constants.ENDPOINT):
-        yield not constants.HF_HUB_OFFLINE
-        return
-    constants.HF_HUB_OFFLINE = True
-    try:
-        yield False
     finally:
-        constants.HF_HUB_OFFLINE = False
+        constants.HF_HUB_OFFLINE = offline
+    return table_of(name, place.id, rows, builder.hash, rows.split.column_names)
 
 
 def _reached(endpoint: str) -> bool:
@@ -90,20 +77,17 @@ def _reached(endpoint: str) -> bool:
     return True
 
 
+@dataclass(frozen=True)
 class _HubRows:
     """The rows of a split, read from the client's copy each time that they are gone through."""
 
-    def __init__(self, split: Dataset) -> None:
-        self._split = split
-        self.columns = tuple(split.column_names)
-
-    def __len__(self) -> int:
-        return len(self._split)
+    name: str
+    split: Dataset
 
     def __iter__(self) -> Iterator[Row]:
-        batches = self._split.with_format("arrow").iter(_BATCH)
+        batches = self.split.with_format("arrow").iter(_BATCH)
         cells = (cells for batch in batches for cells in batch.to_pylist())
-        return starmap(Row, enumerate(cells, start=1))
+        return starmap(partial(Row, self.name, "row"), enumerate(cells, start=1))
 
 
 def _unreachable(error: Exception) -> str:

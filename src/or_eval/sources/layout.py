@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from or_eval.schema import Label, taxonomies
+
+RowRole = Literal[
+    "label", "category", "method", "language", "id", "seed_id", "source", "pair_id", "meta"
+]
+"""What a row may say of its prompts, each in a column of its own."""
+
+_REQUIRED: tuple[RowRole, ...] = ("label", "category", "method", "language", "id", "seed_id")
 
 
 class _Part(BaseModel):
@@ -46,19 +53,22 @@ class TextColumn(_Part):
 
 
 class Lookup(_Part):
-    """A column with a word for each row.
+    """A column with a word for each row; a layout may give just its name.
 
     Attributes:
         column: Name of the column.
         words: What to put for the publisher's words; others stand as they are.
         taxonomy: Taxonomy whose keys to put for the publisher's spellings of its categories.
-        first_of_list: Whether cells are lists, of which the first member counts.
     """
 
     column: str
     words: dict[str, str] = {}
     taxonomy: str | None = None
-    first_of_list: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, said: Any) -> Any:
+        return {"column": said} if isinstance(said, str) else said
 
     @cached_property
     def translation(self) -> dict[str, str]:
@@ -75,51 +85,30 @@ class Layout(_Part):
 
     Attributes:
         texts: Columns with prompts; empty: found by their conventional names.
-        sections: Columns whose cells hold several texts, each after its name and a colon at the
-            start of a line, with these names. The text ``Chinese`` of a column ``Seed`` is read
-            as a column ``Seed/Chinese``.
+        convert: Columns that a converter takes apart, by its name in ``converters.py``. What it
+            finds in a column ``Seed`` is read as columns ``Seed/…``.
         label: Label of all prompts.
-        label_from: Column with each row's label, where they differ.
         language: Language of all prompts.
-        language_from: Column with each row's language.
-        language_words: Tags for the publisher's words for languages; others stand as they are.
-        category_from: Column with each row's category.
-        method_from: Column with each row's method.
-        source_from: Column with each row's source.
-        id: Column with the publisher's own id.
-        seed_id: Column with the id of what the row was made from.
-        pair_id: Column with what a safe prompt shares with its toxic twin.
+        columns: The columns with what rows say of their prompts. ``id`` is the publisher's own,
+            ``seed_id`` that of what the row was made from, ``pair_id`` what a safe prompt shares
+            with its toxic twin; ``meta`` holds further facts as an object.
         meta: Further columns to keep, by the name to keep them under; kept where present.
-        meta_from: Column that holds further facts as an object.
     """
 
     texts: tuple[TextColumn, ...] = ()
-    sections: dict[str, tuple[str, ...]] = {}
+    convert: dict[Literal["first", "languages"], str] = {}
     label: Label | None = None
-    label_from: Lookup | None = None
     language: str | None = None
-    language_from: str | None = None
-    language_words: dict[str, str] = {}
-    category_from: Lookup | None = None
-    method_from: Lookup | None = None
-    source_from: str | None = None
-    id: str | None = None
-    seed_id: str | None = None
-    pair_id: str | None = None
+    columns: dict[RowRole, Lookup] = {}
     meta: dict[str, str] = {}
-    meta_from: str | None = None
 
     @model_validator(mode="after")
     def _label_is_told_once(self) -> Self:
-        told = [self.label is not None, self.label_from is not None]
+        told = [self.label is not None, "label" in self.columns]
         told.append(any(text.label is not None for text in self.texts))
         if sum(told) > 1:
-            raise ValueError("a label is told twice: give one of label, label_from, texts.label")
-        return self
-
-    @model_validator(mode="after")
-    def _label_words_are_labels(self) -> Self:
-        for label in self.label_from.words.values() if self.label_from else ():
+            raise ValueError("a label is told twice: give one of label, columns.label, texts.label")
+        for label in self.columns["label"].words.values() if "label" in self.columns else ():
             Label(label)
         return self
 
@@ -128,7 +117,7 @@ class Layout(_Part):
         """Whether prompts get a label of safe or toxic from the layout itself."""
         return (
             self.label in (Label.SAFE, Label.TOXIC)
-            or self.label_from is not None
+            or "label" in self.columns
             or any(text.label is not None for text in self.texts)
         )
 
@@ -137,8 +126,8 @@ class Layout(_Part):
         """The labels that prompts have, as far as the layout tells them."""
         given = [self.label, *(text.label for text in self.texts)]
         words = [str(label) for label in given if label is not None]
-        if self.label_from is not None:
-            words += self.label_from.words.values() or map(str, Label)
+        if "label" in self.columns:
+            words += self.columns["label"].words.values() or map(str, Label)
         return list(dict.fromkeys(words))
 
     @property
@@ -149,14 +138,12 @@ class Layout(_Part):
 
     def required_columns(self) -> Iterator[str]:
         """Give the columns without which the source can't be read, each once."""
-        lookups = (self.label_from, self.category_from, self.method_from)
-        parts = {f"{name}/{part}": name for name in self.sections for part in self.sections[name]}
         columns = [text.column for text in self.texts if not text.optional]
         columns += [column for text in self.texts for column in text.before]
-        columns = [parts.get(column, column) for column in columns]
-        columns += [lookup.column for lookup in lookups if lookup is not None]
-        columns += [c for c in (self.language_from, self.id, self.seed_id) if c is not None]
-        yield from dict.fromkeys(columns)
+        columns += [self.columns[role].column for role in _REQUIRED if role in self.columns]
+        made_from = {c: c.partition("/")[0] for c in columns}
+        apart = set(self.convert.values())
+        yield from dict.fromkeys(base if base in apart else c for c, base in made_from.items())
 
     def named_columns(self) -> Iterator[str]:
         """Give all columns that are read where they are there."""
@@ -164,5 +151,4 @@ class Layout(_Part):
         for text in self.texts:
             yield from (c for c in (text.column, text.context, text.made_from) if c is not None)
         yield from self.meta.values()
-        others = (self.source_from, self.pair_id, self.meta_from)
-        yield from (column for column in others if column is not None)
+        yield from (lookup.column for lookup in self.columns.values())

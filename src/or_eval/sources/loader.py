@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
 from logging import getLogger
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from inspect_ai.util import warn_once
 
 from or_eval.schema import PromptRecord
-from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry, unknown_entry
-from or_eval.sources.choosing_layout import Told, chosen_layout, fitting_entries
+from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry
+from or_eval.sources.choosing_layout import chosen_layout, fitting_entries
 from or_eval.sources.choosing_prompts import Subset, chosen
 from or_eval.sources.errors import DataError
-from or_eval.sources.files import CsvForm, data_suffix, read_table
+from or_eval.sources.files import data_suffix, read_table
 from or_eval.sources.hub import hub_place, read_hub
-from or_eval.sources.records import Reading, Seen, records_of
+from or_eval.sources.records import PromptRows
 from or_eval.sources.tables import Table
 
 logger = getLogger(__name__)
@@ -48,7 +49,6 @@ def load_prompts(
     label: str | None = None,
     prompt_column: str | None = None,
     label_column: str | None = None,
-    delimiter: str | None = None,
     subset: Subset = "all",
     language: str | None = None,
     category: str | None = None,
@@ -68,8 +68,6 @@ def load_prompts(
         prompt_column: The column with the prompts, where its name doesn't tell.
         label_column: The column with their labels, where its name doesn't tell; ``none`` where
             the one that is called so has none.
-        delimiter: What stands between the cells of a csv file, where its header doesn't tell: a
-            character, or ``comma``, ``semicolon``, ``tab``, ``bar`` or ``space``.
         subset: Keep only ``safe`` or ``toxic`` prompts.
         language: Keep only prompts of this language.
         category: Keep only prompts of this category, or of these, with commas between them (upper
@@ -83,65 +81,50 @@ def load_prompts(
         DataError: The data can't be had, or something in it is wrong; the message is one line
             that names file, row and column and says what to do.
     """
-    reading = _reading(data, source, Told(label, prompt_column, label_column, delimiter))
-    seen = Seen()
+    columns = {"prompt": prompt_column, "label": label_column}
+    rows = stream_prompts(data, source, label, columns)
     records = chosen(
-        list(records_of(reading, seen)),
-        reading.source,
+        list(rows),
+        rows.source,
         subset=subset,
         language=language,
         category=category,
         per_label=per_label,
     )
-    return LoadedPrompts(
-        records, seen.duplicates, reading.source, reading.table.revision, seen.again
-    )
+    revision = rows.table.revision
+    return LoadedPrompts(records, rows.duplicates, rows.source, revision, rows.again)
 
 
-class StreamedPrompts:
-    """Prompts that are read from their source each time they are gone through, some at a time.
+def stream_prompts(
+    data: str | Path,
+    source: str | None = None,
+    label: str | None = None,
+    columns: Mapping[str, str | None] = MappingProxyType({}),
+) -> PromptRows:
+    """Give prompts that are read from their source each time they are gone through.
 
-    It holds their ids while they are. Files in the format JSON are held whole.
+    That is some at a time; files in the format JSON are held whole.
 
     Args:
         data: As for :func:`load_prompts`.
         source: As there.
         label: As there.
-
-    Attributes:
-        name: Catalogue name, Hub id or file name.
-        seen: What the rows held so far, when last gone through.
+        columns: The columns with the prompts and their labels, by role, where names don't tell.
 
     Raises:
         DataError: As there; of what is wrong in a row, when the prompts are gone through.
     """
-
-    def __init__(
-        self, data: str | Path, source: str | None = None, label: str | None = None
-    ) -> None:
-        self._reading = _reading(data, source, Told(label))
-        self.name = self._reading.source
-        self.seen = Seen()
-
-    def __iter__(self) -> Iterator[PromptRecord]:
-        self.seen = Seen()
-        return records_of(self._reading, self.seen)
-
-
-def _reading(data: str | Path, source: str | None, told: Told) -> Reading:
-    entry = catalogue_entry(source) if source is not None else None
-    if entry is None and str(data) in catalogue():
-        entry = catalogue_entry(str(data))
-    table = _table(data, entry, told.delimiter)
-    if entry is None and not told.columns:
+    named = {role: column for role, column in columns.items() if column is not None}
+    entry = catalogue_entry(source) if source is not None else catalogue().get(str(data))
+    table = _table(data, entry)
+    if entry is None and not named:
         entry = _only_fitting(table)
     if entry is not None and entry.warning is not None:
         logger.warning("%s: %s", entry.name, entry.warning)
-    name = entry.name if entry is not None else table.title
-    layout = chosen_layout(table, entry, told)
+    layout = chosen_layout(table, entry, label, named)
     if entry is None:
-        return Reading(table, layout, name)
-    return Reading(table, layout, name, name, entry.unseen)
+        return PromptRows(table, layout, table.title)
+    return PromptRows(table, layout, entry.name, entry.name, entry.unseen)
 
 
 def _only_fitting(table: Table) -> Entry | None:
@@ -153,24 +136,22 @@ def _only_fitting(table: Table) -> Entry | None:
     return None
 
 
-def _table(data: str | Path, entry: Entry | None, delimiter: str | None) -> Table:
+def _table(data: str | Path, entry: Entry | None) -> Table:
+    path, place = Path(data).expanduser(), hub_place(str(data))
     if str(data) in catalogue():
-        return _table_of_entry(catalogue_entry(str(data)))
-    path = Path(data).expanduser()
-    place = hub_place(str(data))
+        return _table_of_entry(catalogue()[str(data)])
     if path.exists() or data_suffix(path) is not None:
-        return read_table(path, CsvForm(entry.header if entry is not None else (), delimiter))
-    if delimiter is not None:
-        raise DataError(f"{data}: is no csv file and has no delimiter; leave delimiter= out")
-    if place is not None:
-        own = entry.hub if entry is not None and entry.hub is not None else place
-        if own.id == str(data):
-            return read_hub(own)
-        pinned = own.revision if own.id == place.id else None
-        return read_hub(place.model_copy(update={"revision": pinned}))
-    if path.suffix or len(path.parts) > 1:
+        return read_table(path, entry.header if entry is not None else ())
+    if place is None and (path.suffix or len(path.parts) > 1):
         raise DataError(f"{data}: there is no such file")
-    raise unknown_entry(str(data))
+    if place is None:
+        return _table_of_entry(catalogue_entry(str(data)))  # says that there is none
+    own = entry.hub if entry is not None else None
+    if own is not None and own.id == str(data):
+        return read_hub(own)
+    if own is not None and own.id == place.id:
+        place = place.model_copy(update={"revision": own.revision})
+    return read_hub(place)
 
 
 def _table_of_entry(entry: Entry) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,10 +12,10 @@ from typing import Any, NamedTuple
 from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, Turn, prompt_id
 from or_eval.sources.conventions import NO_COLUMN, label_of_word
+from or_eval.sources.converters import CONVERTERS
 from or_eval.sources.dialogues import Said, read_dialogue
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.layout import Layout, TextColumn
-from or_eval.sources.rows import further_facts, with_sections, word_of
+from or_eval.sources.layout import Layout, Lookup, TextColumn
 from or_eval.sources.tables import Row, Table
 
 UNCATEGORISED = "uncategorised"
@@ -28,16 +29,50 @@ _AFTER_CONTEXT = "\n\n---\n\n"
 _LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*(\+[a-z]{2,3}(-[A-Za-z0-9]{2,8})*)?")
 
 
-class Reading(NamedTuple):
-    """A table and how to read it.
+class _Told(NamedTuple):
+    """What a row says of its prompts: their label, words by role, and further facts."""
+
+    label: Label | None
+    words: dict[str, str]
+    meta: dict[str, Any]
+
+    def of_origin(self) -> _Told:
+        """Give what it says of what its prompts were made from as well."""
+        shared = {role: self.words[role] for role in _SHARED if role in self.words}
+        return _Told(self.label, shared, {})
+
+
+_SHARED = ("language", "category", "source")
+
+
+class _Seen(NamedTuple):
+    """What the rows so far held.
+
+    Attributes:
+        records: The number of each record's row, by its label and its id.
+        texts: The texts' ids and the numbers of their rows, by the publisher's own ids.
+    """
+
+    records: dict[Label, dict[str, int]]
+    texts: dict[tuple[str, str, str], tuple[str, int]]
+
+
+@dataclass
+class PromptRows:
+    """The prompt records of a table, each text once, made anew each time they are gone through.
+
+    Going through them raises DataError where a column is missing, or a row breaks a rule of
+    ``docs/prompt-sets.md``. What is held meanwhile is their ids.
 
     Attributes:
         table: The data.
         layout: Which columns hold what; it names the columns with the prompts.
-        source: Source of the records, where the rows don't tell.
+        source: Catalogue name, Hub id or file name: the records' source, where rows don't tell.
         pair_prefix: Put before the rows' pair ids, with the language after, so that they are
             unique among all sources and each pair is of one language; None: as they are.
         unseen: Ends the error line where columns are missing: that nobody saw a file.
+        duplicates: How many exact duplicates there were, when last gone through.
+        again: These duplicates, where whoever goes through the records hasn't taken them out.
     """
 
     table: Table
@@ -45,127 +80,153 @@ class Reading(NamedTuple):
     source: str
     pair_prefix: str | None = None
     unseen: str = ""
-
-
-class _RowFacts(NamedTuple):
-    """What a row says of all its prompts."""
-
-    row: Row
-    label: Label | None
-    language: str
-    category: str
-    method: str
-    source: str
-    id: str
-    seed_id: str
-    pair_id: str
-    meta: dict[str, Any]
-
-
-_NOT_ITS_OWN: dict[str, Any] = {"method": "", "id": "", "seed_id": "", "pair_id": "", "meta": {}}
-"""What a row says of the prompts that it holds, and not of what they were made from."""
-
-
-@dataclass(slots=True)
-class Seen:
-    """What the rows so far held.
-
-    Attributes:
-        records: The number of each record's row, by its label and its id.
-        texts: The texts' ids and the numbers of their rows, by the publisher's own ids.
-        duplicates: How many exact duplicates there were.
-        again: These duplicates, where whoever goes through the records hasn't taken them out.
-    """
-
-    records: dict[Label, dict[str, int]] = field(default_factory=lambda: {x: {} for x in Label})
-    texts: dict[tuple[str, str, str], tuple[str, int]] = field(default_factory=dict)
     duplicates: int = 0
     again: list[PromptRecord] = field(default_factory=list)
 
-
-def records_of(reading: Reading, seen: Seen) -> Iterator[PromptRecord]:
-    """Make the prompt records of a table one after the other, each text once.
-
-    Args:
-        reading: The table, and how to read it.
-        seen: Nothing yet; it fills up as the records are made.
-
-    Raises:
-        DataError: A column is missing, or a row breaks a rule of ``docs/prompt-sets.md``.
-    """
-    table, layout, source, *_ = reading
-    missing = [column for column in layout.required_columns() if column not in table.columns]
-    if missing:
-        raise DataError(
-            f"{table.name}: has no column {', '.join(map(shown, missing))}, which {source} needs "
-            f"(there are: {', '.join(map(shown, table.columns))}){reading.unseen}"
-        )
-    table = with_sections(table, layout.sections)
-    texts = [text for text in layout.texts if text.column in table.columns]
-    for row in table.rows:
-        of_row = _facts(reading, row)
-        for text in texts:
-            said = read_prompt(table, row, text)
-            facts = of_row._replace(**_NOT_ITS_OWN) if text.origin else of_row
-            if said.prompt:
-                record = _record(reading, facts, text, said)
-                _refuse_shared_id(reading, facts, text, record, seen)
-                if _is_new(table, facts, text, record, seen):
+    def __iter__(self) -> Iterator[PromptRecord]:
+        table, layout = self.table, self.layout
+        missing = [column for column in layout.required_columns() if column not in table.columns]
+        if missing:
+            there = f"(there are: {', '.join(map(shown, table.columns))}){self.unseen}"
+            needed = f"{', '.join(map(shown, missing))}, which {self.source} needs"
+            raise DataError(f"{table.name}: has no column {needed} {there}")
+        self.again.clear()
+        self.duplicates, seen = 0, _Seen({label: {} for label in Label}, {})
+        texts = [text for text in layout.texts if not text.optional or text.column in table.columns]
+        for row in map(partial(_converted, layout), table.rows) if layout.convert else table.rows:
+            of_row = _told(row, layout)
+            for text in texts:
+                said, told = read_prompt(row, text), of_row.of_origin() if text.origin else of_row
+                if not said.prompt:
+                    continue
+                record = self._record(row, text, told, said)
+                self._refuse_shared_id(row, text, told, record.id, seen)
+                if _is_new(row, text, record, seen):
                     yield record
+                else:
+                    self.duplicates += 1
+                    self.again.append(record)
+
+    def _record(self, row: Row, text: TextColumn, told: _Told, said: Said) -> PromptRecord:
+        label, word = text.label or told.label, told.words.get
+        if label is None:
+            raise row.error(text.column, "nothing tells whether it is safe or toxic")
+        language = text.language or self.layout.language or word("language")
+        language = language or detect_language(said.prompt)
+        pair_id, origin, own_id = word("pair_id"), row.text(text.made_from), word("id")
+        if pair_id and self.pair_prefix is not None:
+            pair_id = f"{self.pair_prefix}-{pair_id}-{language}"
+        seed_id = prompt_id(origin) if origin not in ("", said.prompt) else word("seed_id")
+        return PromptRecord(
+            id=said.id,
+            prompt=said.prompt,
+            label=label,
+            category=word("category") or UNCATEGORISED,
+            language=language,
+            source=word("source") or self.source,
+            method=text.method or word("method") or None,
+            seed_id=seed_id or None,
+            pair_id=pair_id or None,
+            meta=({SOURCE_ID: own_id} if own_id and own_id != said.id else {}) | told.meta,
+            before=said.before,
+        )
+
+    def _refuse_shared_id(
+        self, row: Row, text: TextColumn, told: _Told, id: str, seen: _Seen
+    ) -> None:
+        """Refuse an id of the publisher's that stands for two texts of one column and language."""
+        own_id = told.words.get("id")
+        if not own_id or own_id == id:
+            return
+        key = (own_id, text.column, told.words.get("language", ""))
+        first, number = seen.texts.setdefault(key, (id, row.number))
+        if first != id:
+            problem = f"{shown(own_id)} is the id of another text as well ({row.unit} {number})"
+            raise row.error(self.layout.columns["id"].column, problem)
 
 
-def _facts(reading: Reading, row: Row) -> _RowFacts:
-    table, layout, source, *_ = reading
-
-    def cell(column: str | None) -> str:
-        return table.text(row, column) if column is not None else ""
-
-    return _RowFacts(
-        row=row,
-        label=row_label(table, row, layout),
-        language=_language(table, row, layout),
-        category=word_of(table, row, layout.category_from) or UNCATEGORISED,
-        method=word_of(table, row, layout.method_from),
-        source=cell(layout.source_from) or source,
-        id=cell(layout.id),
-        seed_id=cell(layout.seed_id),
-        pair_id=cell(layout.pair_id),
-        meta=further_facts(table, row, layout),
-    )
+def _is_new(row: Row, text: TextColumn, record: PromptRecord, seen: _Seen) -> bool:
+    for label, rows in seen.records.items():
+        if label != record.label and record.id in rows:
+            there = f"{row.unit} {rows[record.id]}"
+            problem = f"the prompt is {record.label} here and {label} in {there}"
+            raise row.error(text.column, problem)
+    if record.id in seen.records[record.label]:
+        return False
+    seen.records[record.label][record.id] = row.number
+    return True
 
 
-def row_label(table: Table, row: Row, layout: Layout) -> Label | None:
+def _converted(layout: Layout, row: Row) -> Row:
+    found = {
+        f"{column}/{name}": text
+        for converter, column in layout.convert.items()
+        for name, text in CONVERTERS[converter](row, column).items()
+    }
+    return row._replace(cells={**row.cells, **found}) if found else row
+
+
+def _told(row: Row, layout: Layout) -> _Told:
+    label, columns = row_label(row, layout), layout.columns
+    words: dict[str, str] = {
+        role: _word(row, columns[role]) for role in columns if role not in ("label", "meta")
+    }
+    if (tag := words.get("language")) and not _LANGUAGE_TAG.fullmatch(tag):
+        problem = f"{shown(tag)} is no language tag, such as en, zh or zh+en"
+        raise row.error(columns["language"].column, problem)
+    return _Told(label, words, _further_facts(row, layout))
+
+
+def row_label(row: Row, layout: Layout) -> Label | None:
     """Give the label that a row says its prompts have.
 
     Raises:
         DataError: The word in its column is no label, or isn't there.
     """
-    if layout.label_from is None:
+    lookup = layout.columns.get("label")
+    if lookup is None:
         return layout.label
-    word = table.text(row, layout.label_from.column)
-    known = layout.label_from.translation.get(word.casefold())
-    label = Label(known) if known is not None else label_of_word(word)
+    word = _word(row, lookup)
+    label = label_of_word(word)
     if label is None:
         problem = (
             f"{shown(word)} is neither safe nor toxic; say what words mean (label=0=safe,1=toxic)"
             if word
             else "the label is empty"
         )
-        remedy = f"or give label_column={NO_COLUMN}"
-        raise table.error(row, layout.label_from.column, f"{problem}, {remedy}")
+        raise row.error(lookup.column, f"{problem}, or give label_column={NO_COLUMN}")
     return label
 
 
-def _language(table: Table, row: Row, layout: Layout) -> str:
-    column = layout.language_from
-    tag = table.text(row, column) if column is not None else ""
-    tag = layout.language_words.get(tag, tag)
-    if tag and not _LANGUAGE_TAG.fullmatch(tag):
-        raise table.error(row, column, f"{shown(tag)} is no language tag, such as en, zh or zh+en")
-    return tag
+def _word(row: Row, lookup: Lookup) -> str:
+    """Give a row's word in our spelling; empty where it has none."""
+    word = row.text(lookup.column)
+    return lookup.translation.get(word.casefold(), word)
 
 
-def read_prompt(table: Table, row: Row, text: TextColumn) -> Said:
+def _further_facts(row: Row, layout: Layout) -> dict[str, Any]:
+    """Give the facts that a row's record keeps under ``meta``; none for empty cells."""
+    cells = {key: (column, row.cells.get(column)) for key, column in layout.meta.items()}
+    facts = {
+        key: row.text(column) if isinstance(cell, str) else cell
+        for key, (column, cell) in cells.items()
+    }
+    facts = {key: fact for key, fact in facts.items() if fact is not None and fact != ""}
+    if "meta" not in layout.columns:
+        return facts
+    column = layout.columns["meta"].column
+    value = row.cells.get(column)
+    if isinstance(value, str) and value.strip():
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise row.error(column, f"{shown(value)} is no JSON object") from None
+    if value and not isinstance(value, dict):
+        raise row.error(column, f"{shown(value)} is no object")
+    return facts | (value or {})
+
+
+def read_prompt(row: Row, text: TextColumn) -> Said:
     """Give a cell's prompt, after the text it refers to, and what was said before it.
 
     The prompt is empty where an optional one is absent.
@@ -176,82 +237,18 @@ def read_prompt(table: Table, row: Row, text: TextColumn) -> Said:
     cell = row.cells.get(text.column)
     if text.dialogue or (isinstance(cell, list) and any(isinstance(turn, dict) for turn in cell)):
         try:
-            said = read_dialogue(cell, partial(table.checked, row, text.column))
+            said = read_dialogue(cell, partial(row.checked, text.column))
         except ValueError as error:
-            raise table.error(row, text.column, str(error)) from None
+            raise row.error(text.column, str(error)) from None
     else:
-        said = Said((), table.text(row, text.column))
+        said = Said((), row.text(text.column))
     if not said.prompt and not text.optional:
-        raise table.error(row, text.column, "the prompt is empty")
+        raise row.error(text.column, "the prompt is empty")
     if not said.prompt:
         return said
-    context = table.text(row, text.context) if text.context is not None else ""
-    earlier = [table.text(row, column) for column in text.before]
+    context = row.text(text.context)
+    earlier = map(row.text, text.before)
     return said._replace(
         before=(*(Turn("user", turn) for turn in earlier if turn), *said.before),
         prompt=f"{context}{_AFTER_CONTEXT}{said.prompt}" if context else said.prompt,
     )
-
-
-def _record(reading: Reading, facts: _RowFacts, text: TextColumn, said: Said) -> PromptRecord:
-    table, layout, _, pair_prefix, _ = reading
-    prompt, identity = said.prompt, said.id
-    label = text.label or facts.label
-    if label is None:
-        raise table.error(facts.row, text.column, "nothing tells whether it is safe or toxic")
-    language = text.language or layout.language or facts.language or detect_language(prompt)
-    pair_id = facts.pair_id
-    if pair_id and pair_prefix is not None:
-        pair_id = f"{pair_prefix}-{pair_id}-{language}"
-    own_id = {SOURCE_ID: facts.id} if facts.id not in ("", identity) else {}
-    return PromptRecord(
-        id=identity,
-        prompt=prompt,
-        label=label,
-        category=facts.category,
-        language=language,
-        source=facts.source,
-        method=text.method or facts.method or None,
-        seed_id=_origin_id(table, facts.row, text, prompt) or facts.seed_id or None,
-        pair_id=pair_id or None,
-        meta=own_id | facts.meta,
-        before=said.before,
-    )
-
-
-def _origin_id(table: Table, row: Row, text: TextColumn, prompt: str) -> str:
-    if text.made_from is None:
-        return ""
-    origin = table.text(row, text.made_from)
-    return prompt_id(origin) if origin not in ("", prompt) else ""
-
-
-def _refuse_shared_id(
-    reading: Reading, facts: _RowFacts, text: TextColumn, record: PromptRecord, seen: Seen
-) -> None:
-    """Refuse an id of the publisher's that stands for two texts of one column and language."""
-    if facts.id in ("", record.id):
-        return
-    place = (facts.id, text.column, facts.language)
-    first, number = seen.texts.setdefault(place, (record.id, facts.row.number))
-    if first != record.id:
-        table = reading.table
-        other = f"{table.unit} {number}"
-        problem = f"{shown(facts.id)} is the id of another text as well ({other})"
-        raise table.error(facts.row, reading.layout.id, problem)
-
-
-def _is_new(
-    table: Table, facts: _RowFacts, text: TextColumn, record: PromptRecord, seen: Seen
-) -> bool:
-    for label, rows in seen.records.items():
-        if label != record.label and record.id in rows:
-            there = f"{table.unit} {rows[record.id]}"
-            problem = f"the prompt is {record.label} here and {label} in {there}"
-            raise table.error(facts.row, text.column, problem)
-    if record.id in seen.records[record.label]:
-        seen.duplicates += 1
-        seen.again.append(record)
-        return False
-    seen.records[record.label][record.id] = facts.row.number
-    return True

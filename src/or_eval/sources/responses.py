@@ -12,22 +12,25 @@ from pydantic_core import to_jsonable_python
 from rich.markup import escape
 
 from or_eval.sources.choosing_layout import layout_of
-from or_eval.sources.conventions import PROMPT_ROLES, columns_by_role
+from or_eval.sources.conventions import (
+    PROMPT_ROLES,
+    columns_by_role,
+    columns_for,
+    model_beside_response,
+    no_column,
+)
 from or_eval.sources.dialogues import Said
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.files import CsvForm, read_table
+from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID, read_prompt
 from or_eval.sources.tables import Row, Table, cell_text, whole, whole_cell
-from or_eval.sources.wide_responses import MODEL, RESPONSE, one_response_a_row
 
-NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
-"""Roles that a column can be given by name, where its own name doesn't tell."""
+_WIDE = "response_columns"
+_NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
+_OPTIONS = {**{f"{role}_column": role for role in _NAMED_ROLES}, _WIDE: _WIDE}
 
-RESPONSE_COLUMNS = "response_columns"
-"""Option that names the columns of a file which has one for each model's responses."""
-
-DELIMITER = "delimiter"
-"""Option that says what stands between the cells of a csv file."""
+# Columns of a table that had one for each model's responses; no file's columns are called so.
+_MODEL, _RESPONSE = "response columns", "(response)"
 
 # A file name, which holds the model's name, has room for 255 bytes.
 _LONGEST_MODEL_NAME = 150
@@ -96,13 +99,13 @@ class ResponseFile:
 
     def facts(self, response: StoredResponse) -> dict[str, Any]:
         """Give what else a row says: the publisher's id, and the columns that have no role."""
-        with_role = set(self.columns.values())
+        row, with_role = response.row, set(self.columns.values())
         cells = {
             whole(column): whole_cell(value)
-            for column, value in response.row.cells.items()
+            for column, value in row.cells.items()
             if column not in with_role and cell_text(value) != ""
         }
-        if "id" in self.columns and (own := self.table.text(response.row, self.columns["id"])):
+        if own := row.text(self.columns.get("id")):
             cells[SOURCE_ID] = own
         facts: dict[str, Any] = to_jsonable_python(cells, bytes_mode="base64", fallback=str)
         return facts
@@ -116,55 +119,83 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
         **named: ``prompt_column``, ``response_column``, ``model_column`` and so on: the names of
             columns whose own names don't tell; ``none`` for a column that the file hasn't.
             ``response_columns``: those with the responses, where each model has one of its own.
-            ``delimiter``: what stands between the cells of a csv file.
 
     Raises:
         DataError: The file can't be read, or a column or a cell is missing or broken.
     """
-    roles = {f"{role}_column": role for role in NAMED_ROLES}
-    roles |= {RESPONSE_COLUMNS: RESPONSE_COLUMNS, DELIMITER: DELIMITER}
-    unknown = next((name for name in named if name not in roles), None)
+    unknown = next((name for name in named if name not in _OPTIONS), None)
     if unknown is not None:
         raise DataError(
             f"{unknown}: is no option for stored responses; there are: responses, "
-            + ", ".join(roles)
+            + ", ".join(_OPTIONS)
         )
     place = Path(path).expanduser()
     stamp = place.stat().st_mtime_ns if place.is_file() else 0
-    return _load(place, stamp, tuple((roles[name], column) for name, column in named.items()))
+    return _load(place, stamp, tuple((_OPTIONS[name], column) for name, column in named.items()))
 
 
 # One file is asked for by its task and by the provider of each model in it.
 @lru_cache(maxsize=2)
-def _load(path: Path, _changed: int, named: tuple[tuple[str, str], ...]) -> ResponseFile:
-    options = dict(named)
-    file = read_table(path, CsvForm(delimiter=options.pop(DELIMITER, None)))
-    table, roles = _row_for_each_response(replace(file, rows=list(file.rows)), options)
-    columns = response_columns(table, roles)
+def _load(path: Path, _changed: int, options: tuple[tuple[str, str], ...]) -> ResponseFile:
+    table, named = read_table(path), dict(options)
+    models = _models_of_columns(table, named.pop(_WIDE, None), named)
+    if models:
+        table = _one_response_a_row(table, models)
+        named |= {"model": _MODEL, "response": _RESPONSE}
+    else:
+        table = replace(table, rows=list(table.rows))
+    columns = response_columns(table, named)
     by_model: dict[str | None, Answers] = {}
     for row in table.rows:
-        answers = by_model.setdefault(_model(table, row, columns.get("model")), {})
-        response = _response(table, row, columns)
+        answers = by_model.setdefault(_model(row, columns.get("model")), {})
+        response = _response(row, columns)
         answers.setdefault(response.asked.id, []).append(response)
     cells = [repr(row.cells) for row in table.rows]
-    copies = len(cells) - len(set(cells))
-    return ResponseFile(table, columns, by_model, copies)
+    return ResponseFile(table, columns, by_model, copies=len(cells) - len(set(cells)))
 
 
-def _row_for_each_response(table: Table, named: dict[str, str]) -> tuple[Table, Mapping[str, str]]:
-    """Give the table with a row for each response, and its columns by role as far as named."""
-    columns = named.pop(RESPONSE_COLUMNS, None)
-    if clash := {"response", "model"} & named.keys():
-        if columns is not None:
-            raise DataError(
-                f"{table.name}: {RESPONSE_COLUMNS} tell responses and models; leave the option for "
-                f"the column with the {min(clash)} out"
-            )
-        return table, named
-    wide = one_response_a_row(table, columns)
-    return (
-        (table, named) if wide is None else (wide, named | {"model": MODEL, "response": RESPONSE})
-    )
+def _models_of_columns(
+    table: Table, columns: str | None, named: Mapping[str, str]
+) -> dict[str, str]:
+    """Give the model of each column of responses, where each model has one of its own.
+
+    Args:
+        table: The file.
+        columns: Names of these columns, with commas between them. None: those that are called
+            after a model and a word for a response, as ``llama_response`` and ``response_qwen``,
+            where there are two or more and no column has all responses or the models.
+        named: The columns that were named, by role.
+    """
+    apart = [role for role in ("model", "response") if role in named]
+    if columns is None:
+        known = any(columns_for(role, table.columns) for role in ("response", "model"))
+        models = {c: model for c in table.columns if (model := model_beside_response(c))}
+        return models if not (apart or known) and len(models) == len({*models.values()}) > 1 else {}
+    if apart:
+        raise DataError(
+            f"{table.name}: {_WIDE} tell responses and models; leave the option for "
+            f"the column with the {apart[0]} out"
+        )
+    names = [name.strip() for name in columns.split(",")]
+    if missing := next((name for name in names if name not in table.columns), None):
+        raise no_column(table, missing)
+    models = {name: model_beside_response(name) or name for name in names}
+    if len({*models.values()}) < len(names):
+        raise DataError(
+            f"{table.name}: two of the columns {shown(columns)} are of one model; give each once"
+        )
+    return models
+
+
+def _one_response_a_row(table: Table, models: Mapping[str, str]) -> Table:
+    kept = [column for column in table.columns if column not in models]
+    rows = [
+        row._replace(cells=shared | {_MODEL: model, _RESPONSE: row.cells.get(column)})
+        for row in table.rows
+        for shared in [{name: row.cells[name] for name in row.cells if name not in models}]
+        for column, model in models.items()
+    ]
+    return replace(table, rows=rows, columns=(*kept, _MODEL, _RESPONSE))
 
 
 def response_columns(
@@ -174,25 +205,19 @@ def response_columns(
     required: Sequence[str] = ("prompt", "response"),
 ) -> dict[str, str]:
     """Find the columns of a table of stored responses, as :func:`columns_by_role` does."""
-    return columns_by_role(
-        table, roles, named, required, lambda role: f"say which it is with {option_for(role)}"
-    )
+    remedy = "say which it is with --{0}-column NAME (-M {0}_column=NAME for a model replay/…)"
+    return columns_by_role(table, roles, named, required, remedy.format)
 
 
-def option_for(role: str, column: str = "NAME") -> str:
-    """Say how a person names the column of a role."""
-    return f"--{role}-column {column} (-M {role}_column={column} for a model replay/…)"
-
-
-def _model(table: Table, row: Row, column: str | None) -> str | None:
+def _model(row: Row, column: str | None) -> str | None:
     if column is None:
         return None
-    model = table.text(row, column)
+    model = row.text(column)
     if not model:
-        raise table.error(row, column, "the model is empty")
+        raise row.error(column, "the model is empty")
     problem = name_problem(model)
     if problem is not None:
-        raise table.error(row, column, f"{shown(model)} {problem}")
+        raise row.error(column, f"{shown(model)} {problem}")
     return model
 
 
@@ -206,27 +231,30 @@ def name_problem(model: str) -> str | None:
     return None
 
 
-def _response(table: Table, row: Row, columns: Mapping[str, str]) -> StoredResponse:
-    def text(role: str) -> str:
-        return loggable(table.exact_text(row, columns[role])) if role in columns else ""
-
-    asked, response = read_exchange(table, row, columns)
-    return StoredResponse(response, row, asked, text("stop_reason"), text("reasoning"))
+def _response(row: Row, columns: Mapping[str, str]) -> StoredResponse:
+    asked, response = read_exchange(row, columns)
+    stop, thought = (loggable_cell(row, columns.get(r)) for r in ("stop_reason", "reasoning"))
+    return StoredResponse(response, row, asked, stop, thought)
 
 
-def read_exchange(table: Table, row: Row, columns: Mapping[str, str]) -> tuple[Said, str]:
+def read_exchange(row: Row, columns: Mapping[str, str]) -> tuple[Said, str]:
     """Read what was asked in a row, and the response to it.
 
     Raises:
         DataError: The row has no prompt, a broken one, or no response where a dialogue holds it.
     """
-    said = read_prompt(table, row, layout_of(columns).texts[0])
+    said = read_prompt(row, layout_of(columns).texts[0])
     if "response" in columns:
-        return said._replace(answer=""), loggable(table.exact_text(row, columns["response"]))
+        return said._replace(answer=""), loggable_cell(row, columns["response"])
     if not said.answer:
         problem = "ends with no answer of the model's, and the file has no column of responses"
-        raise table.error(row, columns["dialogue"], problem)
+        raise row.error(columns["dialogue"], problem)
     return said._replace(answer=""), loggable(said.answer)
+
+
+def loggable_cell(row: Row, column: str | None) -> str:
+    """Give a cell as it stands, but for what no log can hold: halves of characters and NULs."""
+    return "" if column is None else loggable(row.exact_text(column))
 
 
 def loggable(text: str) -> str:

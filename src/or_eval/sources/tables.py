@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple
 
 from or_eval.sources.errors import DataError, shown
@@ -18,10 +19,60 @@ Cells = Mapping[str, Any]
 
 
 class Row(NamedTuple):
-    """One row: its number for people (1-based) and its cells by column."""
+    """One row.
 
+    Attributes:
+        table: Path or Hub id, as error lines show it.
+        unit: What the number counts: ``line``, ``item`` or ``row``.
+        number: Its number for people, from 1.
+        cells: Its cells by column.
+    """
+
+    table: str
+    unit: str
     number: int
     cells: Cells
+
+    @property
+    def place(self) -> str:
+        """Where a person finds it in its table."""
+        return f"{self.unit} {self.number}"
+
+    def error(self, column: str, problem: str) -> DataError:
+        """Make the error line for a cell."""
+        return DataError(f"{self.table}, {self.place}, column {shown(column)}: {problem}")
+
+    def text(self, column: str | None) -> str:
+        """Give a cell as text without surrounding white space; empty where there is none.
+
+        Raises:
+            DataError: The cell holds a list or the like, a NUL, or half a surrogate pair.
+        """
+        return "" if column is None else self.checked(column, self.exact_text(column))
+
+    def exact_text(self, column: str) -> str:
+        """Give a cell as text as it stands; empty where there is none.
+
+        Raises:
+            DataError: The cell holds a list or the like.
+        """
+        text = cell_text(self.cells.get(column))
+        if text is None:
+            raise self.error(column, f"is no text but a {type(self.cells[column]).__name__}")
+        return text
+
+    def checked(self, column: str, text: str) -> str:
+        """Give a text of a cell without surrounding white space.
+
+        Raises:
+            DataError: It holds a NUL, or half a surrogate pair.
+        """
+        text = text.strip()
+        if "\0" in text:
+            raise self.error(column, "holds a NUL character; remove it")
+        if not text.isascii() and (half := _HALF_CHARACTER.search(text)):
+            raise self.error(column, f"holds half a character ({shown(half[0])}); remove it")
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +82,6 @@ class Table:
     Attributes:
         name: Path or Hub id, as error lines show it.
         title: File name or Hub id, as records name their source.
-        unit: What a row's number counts: ``line``, ``item`` or ``row``.
         columns: Names of all columns, in the order they first appear.
         rows: The rows, in file order; never empty. They may be read anew each time they are gone
             through.
@@ -40,53 +90,50 @@ class Table:
 
     name: str
     title: str
-    unit: str
     columns: tuple[str, ...]
     rows: Iterable[Row]
     revision: str | None = None
 
-    def error(self, row: Row, column: str | None, problem: str) -> DataError:
-        """Make the error line for one row, and for one cell of it where `column` is given."""
-        place = f"{self.name}, {self.unit} {row.number}"
-        if column is not None:
-            place += f", column {shown(column)}"
-        return DataError(f"{place}: {problem}")
 
-    def text(self, row: Row, column: str) -> str:
-        """Give a cell as text without surrounding white space; empty where there is none.
+def table_of(
+    name: str,
+    title: str,
+    rows: Iterable[Row],
+    revision: str | None = None,
+    columns: Sequence[str] = (),
+) -> Table:
+    """Make a table of rows that can be gone through again and again.
 
-        Raises:
-            DataError: The cell holds a list or the like, a NUL, or half a surrogate pair.
-        """
-        return self.checked(row, column, self.exact_text(row, column))
+    A single row of lists, all of one length, is a table stored by columns (LTO's is): it is taken
+    apart into its rows. Without `columns`, those of all rows are gathered.
 
-    def exact_text(self, row: Row, column: str) -> str:
-        """Give a cell as text as it stands; empty where there is none.
+    Raises:
+        DataError: There are no rows.
+    """
+    first = list(islice(rows, 2))
+    if len(first) == 1 and _is_stored_by_columns(first[0].cells):
+        [row] = first
+        members = enumerate(zip(*row.cells.values(), strict=True), start=1)
+        rows = first = [
+            row._replace(number=number, cells=dict(zip(row.cells, cells, strict=True)))
+            for number, cells in members
+        ]
+    if not first:
+        raise DataError(f"{name}: has no rows")
+    return Table(name, title, tuple(columns) or columns_of(rows), rows, revision)
 
-        Raises:
-            DataError: The cell holds a list or the like.
-        """
-        text = cell_text(row.cells.get(column))
-        if text is None:
-            kind = type(row.cells[column]).__name__
-            raise self.error(row, column, f"is no text but a {kind}")
-        return text
 
-    def checked(self, row: Row, column: str, text: str) -> str:
-        """Give a text of a row without surrounding white space.
+def columns_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Give the columns of rows, in the order in which they first appear."""
+    return tuple(dict.fromkeys(column for row in rows for column in row.cells))
 
-        Raises:
-            DataError: It holds a NUL, or half a surrogate pair.
-        """
-        text = text.strip()
-        if "\0" in text:
-            raise self.error(row, column, "holds a NUL character; remove it")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            half = shown(text[error.start])
-            raise self.error(row, column, f"holds half a character ({half}); remove it") from None
-        return text
+
+def _is_stored_by_columns(cells: Cells) -> bool:
+    lists = [cell for cell in cells.values() if isinstance(cell, list)]
+    if not lists or len(lists) < len(cells) or len({len(cell) for cell in lists}) > 1:
+        return False
+    # The turns of a dialogue are objects.
+    return not any(isinstance(member, dict) for cell in lists for member in cell)
 
 
 def cell_text(value: object) -> str | None:
@@ -115,44 +162,3 @@ def whole_cell(value: Any) -> Any:
     if isinstance(value, dict):
         return {whole_cell(key): whole_cell(member) for key, member in value.items()}
     return [whole_cell(member) for member in value] if isinstance(value, list) else value
-
-
-def table_of(
-    name: str,
-    title: str,
-    unit: str,
-    rows: Iterable[Row],
-    revision: str | None = None,
-) -> Table:
-    """Gather rows into a table.
-
-    A single row of lists, all of one length, is a table stored by columns (LTO's is): it is taken
-    apart into its rows.
-
-    Raises:
-        DataError: There are no rows.
-    """
-    gathered = list(rows)
-    if len(gathered) == 1 and _is_stored_by_columns(gathered[0].cells):
-        cells = gathered[0].cells
-        members = zip(*cells.values(), strict=True)
-        gathered = [
-            Row(number, dict(zip(cells, values, strict=True)))
-            for number, values in enumerate(members, start=1)
-        ]
-    if not gathered:
-        raise DataError(f"{name}: has no rows")
-    return Table(name, title, unit, columns_of(gathered), gathered, revision)
-
-
-def columns_of(rows: Iterable[Row]) -> tuple[str, ...]:
-    """Give the columns of rows, in the order in which they first appear."""
-    return tuple(dict.fromkeys(column for row in rows for column in row.cells))
-
-
-def _is_stored_by_columns(cells: Cells) -> bool:
-    lists = [cell for cell in cells.values() if isinstance(cell, list)]
-    if not lists or len(lists) < len(cells) or len({len(cell) for cell in lists}) > 1:
-        return False
-    # The turns of a dialogue are objects.
-    return not any(isinstance(member, dict) for cell in lists for member in cell)

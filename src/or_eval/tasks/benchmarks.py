@@ -31,7 +31,6 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
         label: str | None = None,
         prompt_column: str | None = None,
         label_column: str | None = None,
-        delimiter: str | None = None,
         subset: Subset = "all",
         language: str | None = None,
         category: str | None = None,
@@ -46,14 +45,12 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
 
         Args:
             data: Prompts to ask: a catalogue name, a Hub id or a path; for a benchmark, another
-                copy of its own. ``TASK=DATA`` is for the task of that name alone.
+                copy of its own.
             source: Catalogue entry to read `data` by; needed only where the columns don't tell.
             label: Label of all prompts in `data`, where neither entry nor columns say it; or what
                 its words for them mean, as ``0=safe,1=toxic``.
             prompt_column: The column of `data` with the prompts, where its name doesn't tell.
             label_column: The column of `data` with the labels, where its name doesn't tell.
-            delimiter: What stands between the cells of a csv file, where its header doesn't tell:
-                a character, or ``comma``, ``semicolon``, ``tab``, ``bar`` or ``space``.
             subset: Which prompts to keep: ``safe``, ``toxic`` (or ``unsafe``) or ``all``.
             language: Keep prompts of this language.
             category: Keep prompts of this category, or of these, with commas between them.
@@ -73,7 +70,6 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
             label=label,
             prompt_column=prompt_column,
             label_column=label_column,
-            delimiter=delimiter,
             subset=subset,
             language=language,
             category=category,

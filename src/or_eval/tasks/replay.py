@@ -37,8 +37,7 @@ def replay(
         source: Catalogue entry to read `prompts` by.
         label: Label of all prompts, where nothing else tells it: ``safe`` or ``toxic``; or what
             the words of the file's labels mean, as ``0=safe,1=toxic``.
-        columns: Names of the file's columns where they don't tell, as ``prompt_column``; and its
-            ``delimiter``.
+        columns: Names of the file's columns where they don't tell, as ``prompt_column``.
         fusion: Who classes: ``cascade``, ``rules``, ``judge`` or ``both`` (see the scorer).
         audit: Share of the rules' certain verdicts that the judge checks as well.
         audit_seed: Choice of those; another in each run by default.

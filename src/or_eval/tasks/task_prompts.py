@@ -7,8 +7,6 @@ from typing import Any
 from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
 
 _NO_TEXT = ("subset", "per_label")
-_CHOICES = (*_NO_TEXT, "language", "category")
-"""Options that choose among prompts, whichever data they are of."""
 
 
 def load_task_prompts(task: str, data: object, **options: object) -> LoadedPrompts:
@@ -24,30 +22,16 @@ def load_task_prompts(task: str, data: object, **options: object) -> LoadedPromp
         DataError: An option has no meaning, or the data can't be read.
     """
     entry = task if task in catalogue() else None
-    place, told = _for_task(task, typed_text("data", data))
+    place = typed_text("data", data)
     if place is None and entry is None:
         raise DataError("data: give a catalogue name, a Hub id or a path (-T data=...)")
     given: dict[str, Any] = {
         name: value if name in _NO_TEXT else typed_text(name, value)
         for name, value in options.items()
-        if told or name in _CHOICES
     }
     if place is not None and place != entry:
         given["source"] = given.get("source") or entry
     return load_prompts(place or str(entry), **given)
-
-
-def _for_task(task: str, data: str | None) -> tuple[str | None, bool]:
-    """Give the data that are meant for a task, and whether what is said of data is about its own.
-
-    ``TASK=DATA`` is for the task of that name alone, as one among those of an eval-set.
-    """
-    parts = [part.partition("=") for part in (data or "").split(",")]
-    tasks = {*catalogue(), "prompts"}
-    if not all(equals and name in tasks for name, equals, _ in parts):
-        return data, True
-    own = next((place for name, _, place in parts if name == task), None)
-    return own, own is not None
 
 
 def typed_text(option: str, value: object) -> str | None:

@@ -18,7 +18,7 @@ from or_eval.schema import PromptRecord, taxonomies
 from or_eval.sources import DataError
 from or_eval.sources.dialogues import refuse_dialogues
 from or_eval.sources.errors import shown
-from or_eval.sources.loader import StreamedPrompts
+from or_eval.sources.loader import stream_prompts
 
 Take = Literal["toxic", "safe", "all"]
 
@@ -61,13 +61,13 @@ class SeedData:
     def __init__(self, source: SeedSource, taxonomy: str, language: str) -> None:
         self._source, self._taxonomy, self._language = source, taxonomy, language
         with _told_to_recipes():
-            self._prompts = StreamedPrompts(source.data, source.entry, source.label)
+            self._prompts = stream_prompts(source.data, source.entry, source.label)
 
     def __iter__(self) -> Iterator[PromptRecord | Dropped]:
         first: dict[bytes, str] = {}
         lost: Counter[tuple[str, str]] = Counter()
         with _told_to_recipes():
-            for record in refuse_dialogues(self._prompts, self._prompts.name):
+            for record in refuse_dialogues(self._prompts, self._prompts.source):
                 yield from self._same_bytes()
                 found = self._sorted(record, first)
                 if isinstance(found, Dropped):
@@ -75,11 +75,11 @@ class SeedData:
                 yield found
             yield from self._same_bytes()
         if not first:
-            raise BuildError(f"data: {self._prompts.name}: {self._why_none(lost)}")
+            raise BuildError(f"data: {self._prompts.source}: {self._why_none(lost)}")
 
     def _same_bytes(self) -> Iterator[Dropped]:
         """Give the rows since the last record that have the text of an earlier one."""
-        again = self._prompts.seen.again
+        again = self._prompts.again
         yield from (Dropped(record, _DUPLICATE, f"of {record.id}") for record in again)
         again.clear()
 
