@@ -290,6 +290,8 @@ def _over_models(values: Floats, groups: Numbers, count: int) -> Scored:
         ]
     )
     shares = filled.sum(axis=1) / np.maximum(asked.sum(axis=1), 1)
-    return Scored(
-        np.where(known, apart.sum(axis=1) / spread, np.nan), shares, moved / spread[:, None]
-    )
+    # Groups that other models were asked about can't be exchanged, however the scores are centred.
+    models_of_group = (in_groups > 0) & ((in_groups > 0).sum(axis=0) > 1)
+    sets = np.unique(models_of_group, axis=0, return_inverse=True)[1].ravel()
+    scores = np.where(known, apart.sum(axis=1) / spread, np.nan)
+    return Scored(scores, shares, moved / spread[:, None], sets[groups].astype(np.int64))

@@ -53,11 +53,14 @@ class Scored(NamedTuple):
         shares: The refused share of each.
         moved: By how much the scores change if all prompts of a group are refused by one more:
             (prompts, groups). None where scores are shares.
+        asked: Number of the set of models that were asked about each prompt's group. None where it
+            is one model.
     """
 
     scores: Floats
     shares: Floats
     moved: Floats | None = None
+    asked: Numbers | None = None
 
 
 def compare_sides(
@@ -292,8 +295,10 @@ class _Model(NamedTuple):
             return cls([_Row()] * len(sides), [np.zeros((len(keys) + 1, 0))])
         scores, shares = one.scores[known], one.shares[known]
         moved = None if one.moved is None else one.moved[known]
-        families = np.unique(families[known], return_inverse=True)[1]
-        cells = _Cells.laid_out(groups[known], families, part)
+        asked = np.zeros(int(known.sum()), np.int64) if one.asked is None else one.asked[known]
+        several = int(asked.max()) + 1
+        families = np.unique(families[known] * several + asked, return_inverse=True)[1]
+        cells = _Cells.laid_out(groups[known], families, asked, part)
         weighed = [_Weights.of(cells, side) for side in sides]
         used = [weights for weights in weighed if weights.left >= _INFORMED]
         sizes, reach = [], np.full(len(used), np.inf)
@@ -315,6 +320,9 @@ class _Model(NamedTuple):
             row = row.at(apart / unit if unit else np.nan)
             if exchanged:
                 row = row._replace(exchanged=True, reach=next(reached))
+            elif several > 1:
+                # The rates of other models on each side say nothing of the prompts.
+                row = row._replace(reach=0.0)
             rows.append(row)
         return cls(rows, sizes)
 
@@ -328,8 +336,9 @@ class _Cells(NamedTuple):
         family: Its family.
         size: Its number of prompts.
         mixed: Whether its family is of several groups.
-        stratum: Cells of one number can be exchanged: those of a mixed family, or all others that
-            have as many prompts.
+        kind: Cells of one number have as many prompts, of which the same models were asked.
+        stratum: Cells of one number can be exchanged: those of a mixed family, or all others of
+            one kind.
     """
 
     place: Numbers
@@ -337,20 +346,24 @@ class _Cells(NamedTuple):
     family: Numbers
     size: Numbers
     mixed: Flags
+    kind: Numbers
     stratum: Numbers
 
     @classmethod
-    def laid_out(cls, groups: Numbers, families: Numbers, part: Numbers) -> _Cells:
+    def laid_out(cls, groups: Numbers, families: Numbers, asked: Numbers, part: Numbers) -> _Cells:
         """Lay prompts out in cells, of which those of groups of one part can be exchanged."""
         wide = int(groups.max()) + 1
-        names, cell = np.unique(families * wide + groups, return_inverse=True)
+        names, first, cell = np.unique(
+            families * wide + groups, return_index=True, return_inverse=True
+        )
         family, group = np.divmod(names, wide)
         size = np.bincount(cell)
         mixed = np.bincount(family)[family] > 1
-        stratum = np.where(mixed, size.max() + 1 + family, size) * len(part) + part[group]
+        kind = size * (int(asked.max()) + 1) + asked[first]
+        stratum = np.where(mixed, kind.max() + 1 + family, kind) * len(part) + part[group]
         order = np.lexsort((group, stratum))
-        group, family, size = group[order], family[order], size[order]
-        return cls(np.argsort(order)[cell], group, family, size, mixed[order], stratum[order])
+        columns = (group, family, size, mixed, kind, stratum)
+        return cls(np.argsort(order)[cell], *(column[order] for column in columns))
 
     def means(self, values: Floats) -> Floats:
         """Give the mean of the prompts of each cell."""
@@ -436,10 +449,10 @@ class _Weights(NamedTuple):
         weights = sign * matched[cells.family] * cells.size / np.maximum(part, 1)
         told = float(matched.sum())
         free = ~cells.mixed & (first | second)
-        for size in np.unique(cells.size[free]):
-            stratum = np.flatnonzero(free & (cells.size == size))
+        for kind in np.unique(cells.kind[free]):
+            stratum = np.flatnonzero(free & (cells.kind == kind))
             share = first[stratum].mean()
-            weights[stratum] = (first[stratum] - share) * size
+            weights[stratum] = (first[stratum] - share) * cells.size[stratum]
             told += float(weights[stratum[first[stratum]]].sum())
         a, b = float(ours[~both].sum()), float(theirs[~both].sum())
         whole = float(matched.sum()) + (a * b / (a + b) if a * b else 0.0)
