@@ -362,8 +362,9 @@ class _Cells(NamedTuple):
         kind = size * (int(asked.max()) + 1) + asked[first]
         stratum = np.where(mixed, kind.max() + 1 + family, kind) * len(part) + part[group]
         order = np.lexsort((group, stratum))
-        columns = (group, family, size, mixed, kind, stratum)
-        return cls(np.argsort(order)[cell], *(column[order] for column in columns))
+        group, family, size, kind = group[order], family[order], size[order], kind[order]
+        place = np.argsort(order)[cell]
+        return cls(place, group, family, size, mixed[order], kind, stratum[order])
 
     def means(self, values: Floats) -> Floats:
         """Give the mean of the prompts of each cell."""
