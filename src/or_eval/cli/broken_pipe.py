@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import IO, Any
 
 
@@ -32,10 +33,17 @@ class _Output:
             act()
         except BrokenPipeError:
             self._broken = True
+            # What is left in the stream's buffer is written when the process ends.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 @contextmanager
 def written_to_nobody_too() -> Iterator[None]:
     """Let a block print even where the reader at the other end of the pipe has left."""
-    with redirect_stdout(_Output(sys.stdout)):
-        yield
+    output = _Output(sys.stdout)
+    with redirect_stdout(output):
+        try:
+            yield
+        finally:
+            output.flush()
