@@ -352,7 +352,7 @@ def main() -> int:
                     f"{design.name} | {design.models} | {design.family} | {said} % | "
                     f"{100 * share:.1f} ({100 * lower:.1f} to {100 * upper:.1f})"
                 )
-                missed = lower > ALLOWED
+                missed = bool(lower > ALLOWED)
                 if len(found) > 1:
                     plain = found[1] / options.runs
                     line, share = f"{line} | {100 * plain:.1f}", plain - share

@@ -59,6 +59,22 @@ def test_groups_of_pure_noise_do_not_differ(design: object) -> None:
     assert wrong(design, 0.12, 6 if "44" in design.name else RUNS) <= 3
 
 
+@pytest.mark.parametrize(
+    ("sizes", "rates"),
+    [([200, *[5] * 8], (0.01, 0.35)), ([200, *[20] * 6], (0.01, 0.12))],
+    ids=lambda given: str(given[0]),
+)
+def test_a_large_group_that_differs_tells_no_small_ones_apart(
+    sizes: list[int], rates: tuple[float, float]
+) -> None:
+    cell = nulls.Cell(
+        Design("", "pairs", *apart(sizes)),
+        (rates[0], *[rates[1]] * (len(sizes) - 1)),
+        nulls.count_errors,
+    )
+    assert nulls.count_errors(cell, 0, 2 * RUNS)[0] <= 4
+
+
 def test_two_prompts_that_were_refused_are_not_beyond_chance() -> None:
     rows = [
         {"id": f"{name}{n}", "category": name, "refused": name == "privacy" or n % 2 == 0}

@@ -85,7 +85,9 @@ def compare_sides(
     the largest of itself and of all that are smaller, in the same draws for all models, from the
     largest on until one isn't beyond chance (Westfall and Young, 1993). Groups that were told apart
     are exchanged no more when those are tested that remain, since a large group that is hardly
-    ever refused would say nothing of what small ones come to that often are.
+    ever refused would say nothing of what small ones come to that often are. One that is told from
+    some alone holds these together with the rest: the group that is told from most of its part is
+    set aside, and what is said of the others has to hold among them, until nothing is.
 
     Sides with hardly a family in common or of one size leave too little to exchange. They are told
     apart by the intervals of their rates (Zou and Donner, 2008); p is then a sum of both kinds'.
@@ -109,11 +111,19 @@ def compare_sides(
     keys = np.random.default_rng(_SEED).random((_DRAWS, len(groups)))
     parts = np.zeros((len(scored), int(groups.max(initial=0)) + 1), dtype=np.int64)
     table, p, most, critical = _tested(scored, groups, families, sides, keys, parts)
+    counts = np.array(
+        [np.bincount(groups[~np.isnan(one.scores)], minlength=parts.shape[1]) for one in scored]
+    )
+    aside = np.zeros(parts.shape, dtype=bool)
     while sides[0].second is not None:
         alike = (p >= 1 - LEVEL).reshape(len(scored), len(sides))
-        split = np.array([_linked(parts.shape[1], sides, row) for row in alike])
+        split = _split(sides, alike, aside)
         if (split == parts).all():
-            break
+            more = [_most_told(*of, sides) for of in zip(parts, alike, counts, strict=True)]
+            aside = aside | np.array(more)
+            split = _split(sides, alike, aside)
+            if (split == parts).all():
+                break
         parts = split
         p = np.maximum(p, _tested(scored, groups, families, sides, keys, parts)[1])
     told = most < 1 - LEVEL
@@ -171,14 +181,31 @@ def _tested(
     return table, np.where(inside, p, 0.0), most, critical
 
 
-def _linked(count: int, sides: Sequence[Sides], alike: Flags) -> Numbers:
-    """Give the part of each group: those that aren't told apart, directly or through others."""
-    part = np.arange(count)
-    for side, is_alike in zip(sides, alike, strict=True):
-        if is_alike and side.second is not None:
-            one, other = part[side.first], part[side.second]
-            part[part == max(one, other)] = min(one, other)
-    return part
+def _split(sides: Sequence[Sides], alike: Flags, aside: Flags) -> Numbers:
+    """Give the part of each group: those that aren't told apart, directly or through others.
+
+    Groups that are set ``aside`` are by themselves.
+    """
+    parts = np.tile(np.arange(aside.shape[1]), (len(aside), 1))
+    for part, is_alike, is_aside in zip(parts, alike, aside, strict=True):
+        for side, linked in zip(sides, is_alike, strict=True):
+            if linked and side.second is not None and not is_aside[[side.first, side.second]].any():
+                one, other = part[side.first], part[side.second]
+                part[part == max(one, other)] = min(one, other)
+    return parts
+
+
+def _most_told(part: Numbers, alike: Flags, counts: Numbers, sides: Sequence[Sides]) -> Flags:
+    """Choose in each part the group that is told apart from most others of it, if any is."""
+    told = np.zeros(len(part), dtype=np.int64)
+    for side, linked in zip(sides, alike, strict=True):
+        if not linked and side.second is not None and part[side.first] == part[side.second]:
+            told[[side.first, side.second]] += 1
+    order = np.lexsort((counts, told))
+    last = {int(part[group]): int(group) for group in order if told[group]}
+    chosen = np.zeros(len(part), dtype=bool)
+    chosen[list(last.values())] = True
+    return chosen
 
 
 class _Chance(NamedTuple):
