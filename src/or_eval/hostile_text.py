@@ -24,6 +24,7 @@ JOINERS = "\u200c\u200d"
 
 # Line and paragraph separators and halves of surrogate pairs hide or reorder as well.
 _INVISIBLE = re.compile(f"[{CONTROLS}\r{DIRECTIONS}{TAGS}\u2028\u2029\ud800-\udfff]")
+_HALF = re.compile("[\ud800-\udfff]")
 _IN_SCRIPT = {
     "<": "\\u003c",
     ">": "\\u003e",
@@ -32,6 +33,23 @@ _IN_SCRIPT = {
     "\u2029": "\\u2029",
 }
 _IN_SCRIPT_PATTERN = re.compile("[<>&\u2028\u2029]")
+
+
+def whole(text: str) -> str:
+    """Mark halves of characters by U+FFFD, one for one: they are no UTF-8, and so no text to re2.
+
+    A model, or a program that cuts its text, may leave half of an emoji.
+    """
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+def whole_cell(value: Any) -> Any:
+    """Mark halves of characters in all texts of a value, also within lists and objects."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, dict):
+        return {whole_cell(key): whole_cell(member) for key, member in value.items()}
+    return [whole_cell(member) for member in value] if isinstance(value, list) else value
 
 
 def visible(text: str) -> str:

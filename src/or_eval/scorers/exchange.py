@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-from inspect_ai.model import Model
+from typing import TYPE_CHECKING
 
 from or_eval.languages import detect_languages
 from or_eval.schema import Provenance
 from or_eval.scorers.choosing_stages import Fusion, asks_judge
 from or_eval.scorers.fusion import AuditOf, Stages
-from or_eval.scorers.judge import judge_response
-from or_eval.scorers.judge.guards import Guard, bundled_guards
 from or_eval.scorers.provider import ProviderVerdict
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+    from or_eval.scorers.judge.guards import Guard
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ async def judged(
         audit: How a certain verdict of the rules came to be audited, where it is.
         guards: Formats of guard models among the judges; those that or-eval has by default.
     """
+    # Imported here: most who read responses have no judge.
+    from or_eval.scorers.judge import bundled_guards, judge_response
+
     if not judges or stages.provider.decides or not (audit or asks_judge(mode, stages.rules)):
         return stages
     said = exchange.before or exchange.prompt

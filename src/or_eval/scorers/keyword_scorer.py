@@ -12,6 +12,7 @@ from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 from pydantic import BaseModel, ConfigDict
 
+from or_eval.hostile_text import whole
 from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import ResponseClass
 from or_eval.scorers.metrics import (
@@ -22,7 +23,6 @@ from or_eval.scorers.metrics import (
     refusal_rate_by_language,
     toxic_rejection_rate,
 )
-from or_eval.scorers.visible_text import whole
 
 
 class Detector(BaseModel):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from or_eval.scorers.visible_text import has_visible_text, whole
+from or_eval.hostile_text import whole
+from or_eval.scorers.visible_text import has_visible_text
 
 # The words are those of chat templates: <think> (DeepSeek, Qwen, EXAONE), <thinking>, <reasoning>,
 # <thought>, <seed:think>, [THINK] (Magistral), ◁think▷ (Kimi), <|begin_of_thought|> (OpenThinker).

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai.scorer import Score
 
 from or_eval.schema import Provenance, UnscoredReason
 from or_eval.scorers.fusion import DecidedBy, Decision, Stages, agree, fuse
-from or_eval.scorers.judge import JudgeVerdict
 from or_eval.scorers.provider import ProviderVerdict
 from or_eval.scorers.verdict import Evidence, Verdict
+
+if TYPE_CHECKING:
+    from or_eval.scorers.judge import JudgeVerdict
 
 _QUOTE_CHARS = 90
 _QUOTES = 2

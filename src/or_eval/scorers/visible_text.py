@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from or_eval.hostile_text import CONTROLS, DIRECTIONS, FILLERS, JOINERS, TAGS
+from or_eval.hostile_text import CONTROLS, DIRECTIONS, FILLERS, JOINERS, TAGS, whole
 
 # What a person reading the log can't see, and a judge reads all the same.
 _HIDDEN = CONTROLS + DIRECTIONS + TAGS + FILLERS
@@ -12,17 +12,8 @@ _ANY_HIDDEN = re.compile(f"[{_HIDDEN}]")
 # The joiners, the blank Braille cell and broken characters stay in a text, but make none.
 _SEEN = re.compile(rf"[^\s\u2800\ufffd\ud800-\udfff{JOINERS}{_HIDDEN}]")
 _LINE_BREAK = re.compile("\r\n?|[\u2028\u2029]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # As pandas, Python, JSON, JavaScript, SQL and spreadsheets write a value that is missing.
 _WORDS_FOR_NOTHING = {"nan", "NaN", "<NA>", "None", "null", "undefined", "NULL", "N/A", "#N/A"}
-
-
-def whole(text: str) -> str:
-    """Mark halves of characters by U+FFFD, one for one: they are no UTF-8, and so no text to re2.
-
-    A model, or a program that cuts its text, may leave half of an emoji.
-    """
-    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def visible_text(text: str) -> str:

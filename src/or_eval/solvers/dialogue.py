@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from or_eval.sources.tables import whole_cell
+from or_eval.hostile_text import whole_cell
 
 
 @solver

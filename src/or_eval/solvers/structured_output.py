@@ -172,7 +172,7 @@ def failure(error: Exception, model: Model) -> str:
         error: What the call raised.
         model: The model that was called.
     """
-    cause = _last_attempt(error)
+    cause = last_attempt_of(error)
     message = getattr(cause, "provider_message", None) or str(cause)
     apis = [model.api, *(member.model.api for member in getattr(model.api, "members", ()))]
     for key in filter(None, (api.api_key for api in apis)):
@@ -224,7 +224,7 @@ def _rejects_form(error: Exception) -> bool:
 
 def _serves_nobody(error: Exception) -> bool:
     """Whether an error tells of the server, rather than of this request."""
-    status = status_code_of(_last_attempt(error))
+    status = status_code_of(last_attempt_of(error))
     return status is None or status == 429 or status >= 500
 
 
@@ -235,7 +235,7 @@ def status_code_of(error: Any) -> int | None:
     return next((status for status in found if isinstance(status, int)), None)
 
 
-def _last_attempt(error: Any) -> Any:
+def last_attempt_of(error: Any) -> Any:
     """Give the error behind tenacity's RetryError, which stands for the last of many attempts."""
     attempt = getattr(error, "last_attempt", None)
     return (attempt.exception() or error) if attempt is not None else error

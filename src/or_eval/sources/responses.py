@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 from rich.markup import escape
 
+from or_eval.hostile_text import whole, whole_cell
 from or_eval.sources.choosing_layout import layout_of
 from or_eval.sources.conventions import (
     PROMPT_ROLES,
@@ -23,7 +24,7 @@ from or_eval.sources.dialogues import Said
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID, read_prompt
-from or_eval.sources.tables import Row, Table, cell_text, whole, whole_cell
+from or_eval.sources.tables import Row, Table, cell_text
 
 _WIDE = "response_columns"
 _NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")

@@ -14,9 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from or_eval.hostile_text import whole, whole_cell
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import is_zipped
-from or_eval.sources.tables import whole, whole_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa

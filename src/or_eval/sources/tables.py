@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -10,9 +9,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, NamedTuple
 
+from or_eval.hostile_text import whole
 from or_eval.sources.errors import DataError, shown
-
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 Cells = Mapping[str, Any]
 """A row's cells by column."""
@@ -70,8 +68,9 @@ class Row(NamedTuple):
         text = text.strip()
         if "\0" in text:
             raise self.error(column, "holds a NUL character; remove it")
-        if not text.isascii() and (half := _HALF_CHARACTER.search(text)):
-            raise self.error(column, f"holds half a character ({shown(half[0])}); remove it")
+        if (cut := whole(text)) != text:
+            half = next(char for char, kept in zip(text, cut, strict=True) if char != kept)
+            raise self.error(column, f"holds half a character ({shown(half)}); remove it")
         return text
 
 
@@ -148,17 +147,3 @@ def cell_text(value: object) -> str | None:
         return str(value).removesuffix(" 00:00:00")  # spreadsheets hold a date as its midnight
     plain = (int, float, Decimal, date, time, timedelta)
     return str(value) if isinstance(value, plain) else None
-
-
-def whole(text: str) -> str:
-    """Mark halves of characters, as a text has that was cut in an emoji, by U+FFFD."""
-    return _HALF_CHARACTER.sub("\ufffd", text)
-
-
-def whole_cell(value: Any) -> Any:
-    """Mark halves of characters in all texts of a cell, also within lists and objects."""
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, dict):
-        return {whole_cell(key): whole_cell(member) for key, member in value.items()}
-    return [whole_cell(member) for member in value] if isinstance(value, list) else value

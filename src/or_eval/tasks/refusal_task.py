@@ -34,7 +34,7 @@ from or_eval.tasks.sample_list import sample_list
 from or_eval.tasks.task_prompts import typed_text
 
 # Raised when a change to the tasks changes results; logs carry it.
-TASK_VERSION = 1
+TASK_VERSION = 2
 
 # A run in which half of the samples failed measures nothing: its log is marked failed, so that
 # eval-set and eval-retry ask those samples again. Fewer failures leave the rest a result.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import re2
 from inspect_ai.model import Model
 
-from or_eval.solvers.structured_output import status_code_of
+from or_eval.solvers.structured_output import last_attempt_of, status_code_of
 
 Problem = Literal["blocked", "failed"]
 
@@ -125,7 +125,7 @@ def concern_of_all(error: Exception) -> str | None:
 
 def is_of_request(error: Exception) -> bool:
     """Tell whether a server that takes requests says something of this one."""
-    status = status_code_of(_last_attempt(error))
+    status = status_code_of(last_attempt_of(error))
     return status in _OF_REQUEST or request_problem(error) is not None
 
 
@@ -158,13 +158,7 @@ def is_of_length(said: str) -> bool:
 
 def _parts(error: Exception) -> tuple[Any, int | None, str]:
     """Give the error behind an error, its status, and what the provider said."""
-    last = _last_attempt(error)
+    last = last_attempt_of(error)
     # Not the error itself where it tells more: it quotes the request, which is what alarms.
     said = getattr(last, "provider_message", None) or str(last)
     return last, status_code_of(last), said
-
-
-def _last_attempt(error: Any) -> Any:
-    """Give the error behind tenacity's RetryError, which stands for the last of many attempts."""
-    attempt = getattr(error, "last_attempt", None)
-    return (attempt.exception() or error) if attempt is not None else error

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from or_eval.hostile_text import whole
 from or_eval.languages import LATIN, detect_languages, languages_in, scripts_of, strays
 from or_eval.schema import UnscoredReason
 from or_eval.scorers.reasoning import blank_reasoning
@@ -15,7 +16,7 @@ from or_eval.scorers.rules.decision import Ruling, decide
 from or_eval.scorers.rules.language_pack import (
     Act,
     LanguagePack,
-    common_words,
+    frequent_words,
     head_starts,
     language_codes,
     language_pack,
@@ -28,7 +29,7 @@ from or_eval.scorers.rules.request import Request
 from or_eval.scorers.rules.structure import edges, passages
 from or_eval.scorers.rules.wrapping import unwrapped
 from or_eval.scorers.verdict import Evidence, Verdict
-from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing, whole
+from or_eval.scorers.visible_text import has_visible_text, stands_for_nothing
 
 _EVIDENCE_CHARS = 200
 _FEW_WORDS = 8
@@ -169,9 +170,8 @@ def _possible_languages(text: str, prompt: str) -> tuple[str, ...]:
         return ()
     main = max(scripts, key=scripts.__getitem__)
     codes = [code for code in languages_in(main) if code in language_codes()]
-    words = [word.strip(".,!?¡¿:;") for word in text.lower().split()]
-    hits = {code: sum(word in common_words(code) for word in words) for code in codes}
-    most = max(hits.values(), default=0)
+    hits = frequent_words(text)
+    most = max((hits[code] for code in codes), default=0)
     # A name in Latin letters, or in its prompt's, may be in any language.
     told = most or not (main == LATIN or main in scripts_of(prompt))
     return tuple(c for c in codes if hits[c] == most) if told else ()

@@ -244,13 +244,15 @@ def head_starts(text: str, asked: str | None = None) -> dict[str, float]:
     Returns:
         Nats by language.
     """
-    words = [word.strip(".,!?¡¿:;") for word in text[:_SAMPLE_CHARS].lower().split()]
-    starts = {
-        code: _HAS_A_FILE + _A_WORD * sum(word in common_words(code) for word in words)
-        for code in language_codes()
-    }
+    starts = {code: _HAS_A_FILE + _A_WORD * n for code, n in frequent_words(text).items()}
     main = (asked or "").split("+")[0]
     return starts | {main: starts.get(main, 0.0) + _OF_THE_PROMPT} if asked else starts
+
+
+def frequent_words(text: str) -> dict[str, int]:
+    """Count the frequent words of each language with a file in the beginning of a text."""
+    words = [word.strip(".,!?¡¿:;") for word in text[:_SAMPLE_CHARS].lower().split()]
+    return {c: sum(word in common_words(c) for word in words) for c in language_codes()}
 
 
 def readable(tag: str | None) -> tuple[str, ...]:
