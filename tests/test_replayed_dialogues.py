@@ -158,3 +158,13 @@ def test_unclear_files_of_dialogues_get_a_line(tmp_path: Path) -> None:
     other = write_jsonl(tmp_path / "set.jsonl", [{"messages": ["Hm?", OIL], "label": "safe"}])
     said = try_replay(file, "--prompts", other, "--log-dir", tmp_path / "logs").exception
     assert "has a response to none of the 1 prompts of set.jsonl (dialogues); texts" in str(said)
+
+
+def test_rules_are_certain_of_no_answer_in_a_stored_dialogue(tmp_path: Path) -> None:
+    rows = [{"messages": turns(OIL, REFUSAL)}, {"messages": turns(SHARPEN, ANSWER, OIL, REFUSAL)}]
+    file, out = write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out.jsonl"
+    done = CliRunner().invoke(classify, [str(file), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [row["class"] for row in found] == ["direct_refusal"] * 2
+    assert [row["certain"] for row in found] == [True, False]

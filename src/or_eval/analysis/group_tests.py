@@ -70,8 +70,9 @@ def compare_sides(
 
     Where all prompts of a family are of one group, as of a category, whole families are exchanged
     with families of as many prompts; where they are of several, as languages or methods of one
-    seed, those of one group with those of another. So the test is exact if groups make no
-    difference, however alike the prompts of a family and however unequal the groups are. Where a
+    seed, those of one group with those of another. So the test holds if groups make no difference
+    at all, however alike the prompts of a family and however unequal the groups are; groups of one
+    rate whose families are unlike in how far their prompts go together may be told apart. Where a
     family has more prompts in one of its groups than in another, single prompts are exchanged as
     well, and the larger p counts: a prompt and the mean of many can't be exchanged as they are, nor
     prompts one by one that were all written from one translation.
@@ -105,7 +106,7 @@ def compare_sides(
     Returns:
         A row per model and comparison: ``rate_a``, ``rate_b`` and what
         :data:`or_eval.analysis.paired_tests.COLUMNS` names: the ``difference`` with ``lower`` and
-        ``upper`` (made of the rates' intervals, for all rows at once; they leave out zero where p
+        ``upper`` (made of the rates' intervals, widened for all rows; they leave out zero where p
         is under 0.05), ``p``, ``verdict`` and ``families``.
     """
     keys = np.random.default_rng(_SEED).random((_DRAWS, len(groups)))

@@ -134,9 +134,9 @@ def verdicts_of_file(
     for model, answers in file.by_model.items():
         for id, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
-                prompt = response.asked.prompt
+                prompt, before = response.asked.prompt, response.asked.dialogue
                 provider = read_output(stored_output(response.text, response.stop_reason))
-                stages = read_exchange(Exchange(provider, response.text, prompt, "", language))
+                stages = read_exchange(Exchange(provider, response.text, prompt, before, language))
                 decision, rules = fuse(stages), stages.rules
                 texts = {
                     name: response.row.text(columns[role]) or None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from or_eval.sources.dialogues import Said
     from or_eval.sources.files import FileRows
     from or_eval.sources.tables import Row
 
@@ -106,10 +107,10 @@ def classify(
 
     def classified() -> Iterator[dict[str, Any]]:
         for row in _with_progress(opened, chain(table.rows, rows)):
-            prompt, response, stop_word = _exchange(row, columns)
+            asked, response, stop_word = _read(row, columns)
             provider = read_output(stored_output(response, stop_word))
-            stages = read_exchange(Exchange(provider, response, prompt, language=language))
-            added = as_row(stages)
+            exchange = Exchange(provider, response, asked.prompt, asked.dialogue, language)
+            added = as_row(read_exchange(exchange))
             counted = added["class"] or f"unscored: {added['unscored_because']}"
             counts[counted, added["certain"] is True] += 1
             yield {**row.cells, **added}
@@ -136,16 +137,16 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
     return kind
 
 
-def _exchange(row: Row, columns: dict[str, str]) -> tuple[str, str, str]:
-    """Read the prompt, the response and the word for why the model stopped."""
+def _read(row: Row, columns: dict[str, str]) -> tuple[Said, str, str]:
+    """Read what was asked, the response and the word for why the model stopped."""
+    from or_eval.sources.dialogues import Said
     from or_eval.sources.responses import loggable_cell, read_exchange
 
     stop_word = loggable_cell(row, columns.get("stop_reason"))
     if "dialogue" in columns:
-        asked, response = read_exchange(row, columns)
-        return asked.prompt, response, stop_word
+        return *read_exchange(row, columns), stop_word
     prompt, response = (loggable_cell(row, columns.get(role)) for role in ("prompt", "response"))
-    return prompt, response, stop_word
+    return Said((), prompt), response, stop_word
 
 
 def _with_progress(file: FileRows, rows: Iterable[Row]) -> Iterator[Row]:

@@ -27,6 +27,12 @@ class Said(NamedTuple):
         """The id of the prompt, as its record has it."""
         return prompt_id(self.prompt, self.before)
 
+    @property
+    def dialogue(self) -> str:
+        """What user and model said up to the prompt; empty for a prompt by itself."""
+        said = [turn.text for turn in self.before if turn.role in ("user", "assistant")]
+        return "\n\n".join([*said, self.prompt]) if said else ""
+
 
 def read_dialogue(cell: Any, checked: Callable[[str], str]) -> Said:
     """Read the turns of a cell.
