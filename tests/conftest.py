@@ -1,5 +1,6 @@
 """Fixtures every test module may use."""
 
+import signal
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
@@ -13,6 +14,13 @@ SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let golden files be written anew: a change that moves one is a decision."""
     parser.addoption("--update", action="store_true", help="write golden files anew")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_reaches_commands() -> None:
+    """Undo what a shell does to what it starts in the background: commands inherit it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
