@@ -99,7 +99,6 @@ class TestSamples:
 
     def test_duplicates_are_counted_in_the_metadata(self, prompts_file: Path) -> None:
         task = tasks.prompts(data=str(prompts_file))
-        assert task.description
         assert task.metadata["prompts"] == {
             "name": "prompts.jsonl",
             "revision": f"sha256:{sha256(prompts_file.read_bytes()).hexdigest()}",
