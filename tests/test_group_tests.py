@@ -148,6 +148,24 @@ def test_models_that_were_asked_other_categories_make_none_of_these_stand_out() 
     assert called <= 3
 
 
+def test_a_category_that_differs_is_found_though_models_were_asked_other_ones() -> None:
+    random = np.random.default_rng(1)
+    asked = (("mild", 0.05, "cdefghij"), ("strict", 0.3, "abc"))
+    rows = [
+        {
+            "id": f"{name}{n}",
+            "category": name,
+            "model": model,
+            "refused": bool(random.random() < (0.6 if name == "d" else rate)),
+        }
+        for model, rate, names in asked
+        for name in names
+        for n in range(25)
+    ]
+    table = standing_out(responses(rows), "category").set_index("category")
+    assert list(table.index[table["verdict"] == MORE]) == ["d"]
+
+
 def test_a_model_that_was_asked_some_categories_makes_none_of_them_stand_out() -> None:
     random = np.random.default_rng(1)
     rows = [
