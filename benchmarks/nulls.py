@@ -53,7 +53,7 @@ class Design(NamedTuple):
         groups: Group of each prompt.
         families: Family of each prompt.
         models: Number of models.
-        family: How far the prompts of a family are alike, 0 to 1.
+        family: How far the prompts of a family are alike, 0 to 1; in each group, if they are unlike.
         cell: How far those of a family and a group are, besides.
         prompt: How far the models' responses to a prompt are, besides.
         some: Of several models, whether the last refuses much and was asked two groups only.
@@ -64,7 +64,7 @@ class Design(NamedTuple):
     groups: Numbers
     families: Numbers
     models: int = 1
-    family: float = 0.0
+    family: float | tuple[float, ...] = 0.0
     cell: float = 0.0
     prompt: float = 0.0
     some: bool = False
@@ -80,11 +80,12 @@ class Design(NamedTuple):
         """Draw verdicts, if the groups are refused at these rates: (prompts, models)."""
         count = len(self.groups)
         cells = np.unique(self.families * 1000 + self.groups, return_inverse=True)[1]
-        odds = np.sqrt(self.family) * random.normal(size=count)[self.families]
+        family = np.resize(self.family, self.groups.max() + 1)[self.groups]
+        odds = np.sqrt(family) * random.normal(size=count)[self.families]
         odds += np.sqrt(self.cell) * random.normal(size=count)[cells]
         odds += np.sqrt(self.prompt) * random.normal(size=count)
-        own = 1 - self.family - self.cell - self.prompt
-        latent = odds[:, None] + np.sqrt(own) * random.normal(size=(count, self.models))
+        own = 1 - family - self.cell - self.prompt
+        latent = odds[:, None] + np.sqrt(own)[:, None] * random.normal(size=(count, self.models))
         limits = np.array([NormalDist().inv_cdf(1 - rate) for rate in rates])[self.groups]
         beyond = latent > limits[:, None]
         if self.some:
@@ -139,6 +140,10 @@ def designs() -> Iterator[Design]:
         for alike in (0.0, 0.6, 0.95):
             yield Design(f"{group}: 10 of 3 × 10", told, *apart([3] * 10, 10), 1, alike)
         yield Design(f"{group}: 5 of 20 × 1–5", told, *apart([20] * 5, mixed), 2, 0.6)
+        for unlike in ((0.0, 0.9), (0.1, 0.4)):
+            yield Design(f"{group}: 6 of 10 × 8", told, *apart([10] * 6, 8), 1, unlike)
+        unlike = (0.0, *[0.9] * 5)
+        yield Design(f"{group}: 6 of 20 × 8 to 5 × 8", told, *apart([20, *[5] * 5], 8), 1, unlike)
         for alike in (0.0, 0.6):
             many = [10] * 12 + [1] * 100
             yield Design(f"{group}: 12 × 10, 100 × 1", told, *apart([12, 100], many), 1, alike)

@@ -50,6 +50,7 @@ def test_categories_of_pure_noise_do_not_stand_out(models: int, rate: float) -> 
         Design(
             "large families and small", "pairs", *apart([12, 100], [10] * 12 + [1] * 100), 1, 0.6
         ),
+        Design("families unlike", "pairs", *apart([20, *[5] * 5], 8), 1, (0.0, *[0.9] * 5)),
         Design("translations alike", "pairs", *across(2, 20, 4), 1, 0.3, 0.5),
         Design("a model asked only some", "others", *apart([12] * 10), 2, 0, 0, 0.4, True),
     ],

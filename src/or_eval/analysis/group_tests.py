@@ -71,8 +71,10 @@ def compare_sides(
     Where all prompts of a family are of one group, as of a category, whole families are exchanged
     with families of as many prompts; where they are of several, as languages or methods of one
     seed, those of one group with those of another. So the test holds if groups make no difference
-    at all, however alike the prompts of a family and however unequal the groups are; groups of one
-    rate whose families are unlike in how far their prompts go together may be told apart. Where a
+    at all, however alike the prompts of a family and however unequal the groups are. The families
+    of one group may go together more than those of another, though: where families of several
+    prompts are of one group each, the interval of the two rates, which doesn't suppose that all are
+    alike, has to leave out zero as well. Where a
     family has more prompts in one of its groups than in another, single prompts are exchanged as
     well, and the larger p counts: a prompt and the mean of many can't be exchanged as they are, nor
     prompts one by one that were all written from one translation.
@@ -161,7 +163,7 @@ def _tested(
         for one, part in zip(scored, parts, strict=True)
     ]
     table = pd.DataFrame([row._asdict() for model in models for row in model.rows])
-    exchanged = table.pop("exchanged").to_numpy(dtype=bool)
+    exchanged, whole = (table.pop(name).to_numpy(dtype=bool) for name in ("exchanged", "whole"))
     sizes, reach = (table.pop(name).to_numpy(dtype=np.float64) for name in ("size", "reach"))
     inside = np.array(
         [
@@ -177,6 +179,7 @@ def _tested(
         chance = _Chance.of(np.concatenate(drawn, axis=1)[:, inside[exchanged]], alone)
         found = chance.single(sizes)
         found[exchanged & inside] = chance.stepwise()
+        found[whole] = np.maximum(found[whole], _beyond(sizes[whole]))
         p, most = np.maximum(p, found), np.maximum(most, chance.single(reach))
         critical = max(critical, chance.critical())
     return table, np.where(inside, p, 0.0), most, critical
@@ -255,10 +258,12 @@ class _Chance(NamedTuple):
         return high
 
     def _of_others(self, sizes: Floats) -> Floats:
-        if not self.alone:
-            return np.zeros(len(sizes))
-        beyond = NormalDist().cdf
-        return np.array([2 * self.alone * beyond(-abs(float(size))) for size in sizes])
+        return self.alone * _beyond(sizes)
+
+
+def _beyond(sizes: Floats) -> Floats:
+    """Give how likely a normal number is to be of such a size or larger."""
+    return np.array([2 * NormalDist().cdf(-abs(float(size))) for size in sizes])
 
 
 class _Row(NamedTuple):
@@ -272,7 +277,8 @@ class _Row(NamedTuple):
         above: How far above it that ends.
         families: Number of families on both sides.
         exchanged: Whether it is tested by exchange.
-        size: If not, how large it is, in standard errors.
+        whole: Whether families of several prompts are exchanged as wholes.
+        size: How large it is, in standard errors that its interval has.
         reach: How large it could have been with these responses.
     """
 
@@ -283,6 +289,7 @@ class _Row(NamedTuple):
     above: float = np.nan
     families: int = 0
     exchanged: bool = False
+    whole: bool = False
     size: float = 0.0
     reach: float = 0.0
 
@@ -347,7 +354,8 @@ class _Model(NamedTuple):
             apart, unit = (float(cells.means(values) @ by) for values in (scores, first))
             row = row.at(apart / unit if unit else np.nan)
             if exchanged:
-                row = row._replace(exchanged=True, reach=next(reached))
+                whole = ~cells.mixed & (cells.size > 1) & (weights.first | weights.second)
+                row = row._replace(exchanged=True, whole=bool(whole.any()), reach=next(reached))
             elif several > 1:
                 # The rates of other models on each side say nothing of the prompts.
                 row = row._replace(reach=0.0)
