@@ -210,6 +210,7 @@ class Site(Server):
             "/broken/cut",
             "/huge",
             "/struck",
+            "/paper",
         ]
         once += [f"/questions?page={n + 1}" for n in range(self.pages_of_lists)]
         once += [f"/questions/{n}" for n in range(self.questions)]
@@ -251,6 +252,10 @@ class Site(Server):
                 return Answer(page(f"Month {number}", "Nothing happens this month.", links=links))
             case ["private", name]:
                 return Answer(page(name, "May anybody at all read this page of ours?"))
+            case ["paper"]:
+                return Answer(
+                    b"%PDF-1.4\n(Why is this paper read?)\n%%EOF\n", kind="application/pdf"
+                )
             case ["struck"]:
                 if before == 0:
                     self.strike()
@@ -327,6 +332,7 @@ class Site(Server):
             "/questions?page=1",
             "/calendar/0",
             "/struck",
+            "/paper",
             "/loop/a",
             "/loop/self",
             "/spin/0",

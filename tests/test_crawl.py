@@ -50,7 +50,7 @@ if WHOLE:
     STOPS = [(COMMAND, sign) for sign in (INT, TERM, KILL)] * 2 + [(FETCHER, TERM)]
     STOPS += [(FETCHER, KILL)] * KILLS
 FOLLOW = ["/questions", "/calendar/", "/loop", "/spin", "/busy", "/down", "/script", "/broken"]
-FOLLOW += ["/huge", "/leave", "/private", "/struck"]
+FOLLOW += ["/paper", "/huge", "/leave", "/private", "/struck"]
 
 
 class Crawl(NamedTuple):
@@ -230,8 +230,12 @@ def test_nobody_is_led_elsewhere(crawl: Crawl) -> None:
     inside = [url for url in why if page_source(crawl, url) == "inside"]
     assert len(inside) == 3
     assert {why[url] for url in inside} == {
-        "its host's robots.txt wasn't had: its host has no public address"
+        "its host's robots.txt wasn't had: its host has no public address, and a private one needs "
+        "allow_private"
     }
+    for circle in ("/loop/self", "/loop/b"):
+        assert why[crawl.site.url(circle)] == "redirects in a circle"
+    assert why[crawl.site.url("/paper")].endswith("is no text")
     assert why[crawl.site.url("/private/closed")] == "Forbidden by robots.txt"
     assert why[crawl.site.url("/huge")] == "is too large"
     assert why[crawl.site.url("/bomb.xml")].startswith("can't be read")
@@ -329,3 +333,31 @@ def test_what_was_crawled_stays_until_it_is_crawled_again(crawl: Crawl) -> None:
         "pages.jsonl",
         "sources.yaml",
     ]
+
+
+def test_the_last_line_counts_all_pages_and_bounds_are_told(tmp_path: Path) -> None:
+    def six_pages(path: str, before: int) -> Answer:
+        links = {f"/{number}": "next" for number in range(5)}
+        if path == "/robots.txt":
+            return Answer(status=404)
+        return Answer(page("Why so?", "Why do owls hoot at night?", links=links))
+
+    with Server(six_pages) as server:
+        place = {"start": server.url("/"), "licence": "mit", "follow": "/[0-4]$"}
+        said = {
+            "contact": "lab@example.org",
+            "delay": 0,
+            "sources": [
+                {"name": "six", **place, "allow_private": True},
+                {"name": "inside", **place, "start": server.url("/").replace("127.0.0.1", "[::1]")},
+            ],
+        }
+        (tmp_path / "sources.yaml").write_text(yaml.safe_dump(said), "utf-8")
+        done = finish(tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "\n6 pages\n" in done.output
+    assert "too short (under 4 words)" in done.output
+    assert "allow_private" in done.output
+    [snapshot] = snapshots(tmp_path / "crawls")
+    short = [row for row in rows(snapshot.folder / "dropped.jsonl") if row["reason"] == "too short"]
+    assert {row["detail"] for row in short} == {"2 words, not 4"}

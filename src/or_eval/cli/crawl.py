@@ -31,6 +31,7 @@ def crawl(sources: Path, out: Path, again: bool) -> None:
       or-eval crawl sources.yaml --out crawls --again      # months later
     """  # noqa: D301 (click's own mark for text that keeps its lines)
     from or_eval.dataset_builders.crawling.candidate_files import write_candidates
+    from or_eval.dataset_builders.crawling.candidates import LONG, SHORT
     from or_eval.dataset_builders.crawling.crawl import crawled
 
     try:
@@ -39,7 +40,12 @@ def crawl(sources: Path, out: Path, again: bool) -> None:
         click.echo("Interrupted. What was fetched is kept: the same command goes on.", err=True)
         raise SystemExit(_INTERRUPTED) from None
     found = write_candidates(snapshot)
-    for title, counts in (("Pages not had", found.failed), ("Texts left out", found.dropped)):
+    said = snapshot.sources
+    bounds = {SHORT: f"under {said.shortest} words", LONG: f"over {said.longest} words"}
+    dropped = Counter(
+        {f"{why} ({bounds[why]})" if why in bounds else why: n for why, n in found.dropped.items()}
+    )
+    for title, counts in (("Pages not had", found.failed), ("Texts left out", dropped)):
         if counts:
             click.echo(f"{title}: {_listed(counts)}")
     of = f" ({_listed(found.languages)})" if found.languages else ""

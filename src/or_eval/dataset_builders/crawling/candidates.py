@@ -57,11 +57,11 @@ def candidates(pages: Iterable[Page], said: SourcesFile) -> Iterator[Kept | Drop
     found: list[PromptRecord] = []
     for page in pages:
         for passage in page.passages:
-            for text, reason in _texts(passage, said):
+            for text, reason, detail in _texts(passage, said):
                 record = _record(text, page, licences[page.source])
                 mark = text_mark(record.prompt)
                 if reason or mark in seen:
-                    yield Dropped(record, reason or DUPLICATE)
+                    yield Dropped(record, reason or DUPLICATE, detail)
                 else:
                     seen.add(mark)
                     found.append(record)
@@ -84,21 +84,24 @@ def tidy(text: str) -> str:
     return _LEADING.sub("", shown, count=1).strip() if _LEADING.match(shown) else shown.strip()
 
 
-def _texts(passage: str, said: SourcesFile) -> Iterator[tuple[str, str]]:
-    """Give the texts of a passage that may be prompts, each with why it is none, if it isn't."""
+def _texts(passage: str, said: SourcesFile) -> Iterator[tuple[str, str, str]]:
+    """Give the texts of a passage that may be prompts, each with why it is none, and the bound."""
     text = tidy(passage)
     if _REPLACEMENT in text:
-        yield text, BROKEN
+        yield text, BROKEN, ""
     elif count_words(text) <= said.longest:
         asked = asked_in(text)
-        short = count_words(asked or text) < said.shortest
-        yield asked or text, SHORT if short else "" if asked else NOT_ASKING
+        words = count_words(asked or text)
+        if words < said.shortest:
+            yield asked or text, SHORT, f"{words} words, not {said.shortest}"
+        else:
+            yield asked or text, "" if asked else NOT_ASKING, ""
     else:
         asking = [one for one in sentences_of(text) if asks_itself(one)]
         fitting = [one for one in asking if said.shortest <= count_words(one) <= said.longest]
-        yield from ((one, "") for one in fitting)
+        yield from ((one, "", "") for one in fitting)
         if not fitting:
-            yield text, LONG
+            yield text, LONG, f"{count_words(text)} words, not {said.longest}"
 
 
 def _record(text: str, page: Page, licence: str) -> PromptRecord:

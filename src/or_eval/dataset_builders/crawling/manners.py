@@ -62,6 +62,8 @@ class Redirects(RedirectMiddleware):
 
     def _redirect(self, redirected: Request, request: Request, reason: Any) -> Request:
         found = super()._redirect(redirected, request, reason)
+        if found.url in found.meta["redirect_urls"]:
+            raise IgnoreRequest("redirects in a circle")
         found.dont_filter = False
         return found
 
@@ -157,6 +159,6 @@ def why_failed(error: Exception) -> str:
         case DownloadTimeoutError():
             return "took too long"
         case CannotResolveHostError():
-            return "its host has no public address"
+            return "its host has no public address, and a private one needs allow_private"
         case _:
             return type(error).__name__

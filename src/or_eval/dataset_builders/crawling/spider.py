@@ -22,6 +22,7 @@ from or_eval.dataset_builders.crawling.snapshot import Page, Snapshot
 from or_eval.dataset_builders.crawling.sources_file import Source, SourcesFile
 
 _SEEN = "seen"
+_PDF = b"%PDF-"
 _PROGRESS_SECONDS = 5.0
 
 
@@ -92,7 +93,7 @@ class SourcesSpider(Spider):
         if not isinstance(response, TextResponse):
             self._write_failed(response.url, source, "is no text")
             return
-        self._write(response, source, [page_text.of_page(response.text, source.authors)])
+        self._write(response, source, [page_text.of_page(_text(response), source.authors)])
         if source.follow and response.meta["depth"] < source.depth:
             for link in self._links.extract_links(response):
                 if request := self._request(source, link.url, page=True):
@@ -168,8 +169,11 @@ class SourcesSpider(Spider):
             self._snapshot.add(Page(url, source.name, now, texts.passages, [*texts.authors]))
         self._read += 1
         if monotonic() - self._told > _PROGRESS_SECONDS:
-            self._told = monotonic()
-            print(f"{self._read} pages", flush=True)
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = monotonic()
+        print(f"{self._read} pages", flush=True)
 
     def _write_failed(self, url: str, source: Source, why: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -178,9 +182,17 @@ class SourcesSpider(Spider):
     def closed(self, reason: str) -> None:
         """Note the end, where nothing is left to ask for."""
         self._snapshot.close(finished=reason == "finished")
+        self._tell()
 
 
 def _text(response: Response) -> str:
+    """Give the text of a response.
+
+    Raises:
+        ValueError: It is a PDF, which may look like text to Scrapy.
+    """
+    if _PDF in response.body[:1024]:
+        raise ValueError("a PDF is no text")
     if isinstance(response, TextResponse):
         return str(response.text)
     return str(response.body.decode("utf-8", "replace"))
