@@ -147,8 +147,16 @@ def test_a_lineage_begins_with_a_merged_row(tmp_path: Path) -> None:
 
 def test_a_set_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bare.txt").write_text("Is this safe?\n")
-    with pytest.raises(BuildError, match=r"^bare\.txt: .*label"):
-        merged(tmp_path / "out", [str(tmp_path / "bare.txt")])
+    (tmp_path / "no_prompt.csv").write_text("x,y\n1,2\n")
+    for name, said in (("bare.txt", "label: safe or label: toxic"), ("no_prompt.csv", "'prompt'")):
+        with pytest.raises(BuildError) as error:
+            merged(tmp_path / "out", [str(tmp_path / name)])
+        line = str(error.value)
+        # The file is named once, and nothing is asked for that a recipe has no key for.
+        assert line.startswith(f"{tmp_path / name}: ")
+        assert line.count(name) == 1
+        assert said in line
+        assert not any(part in line for part in ("-T", "_column", ":  ", ": ,"))
 
 
 def test_public_sets_lose_no_row_and_no_label(tmp_path: Path, shared_data: Path) -> None:

@@ -25,7 +25,14 @@ OWN = "own"
 """Key of ``meta`` for how a row was made in its set; here it is the beginning of a lineage."""
 
 _LINEAGE = ("method", "seed_id", "pair_id")
-_TASK_OPTION = re.compile(r"-T (\w+)=")
+# The loader speaks to those who run a task; a recipe has keys instead of -T options, and no column
+# can be named in it.
+_IN_RECIPES = (
+    (re.compile(r"name (it|the column) with -T (\w+)_column="), r"call \1 '\2'"),
+    (re.compile(r", or give label_column=none"), ""),
+    (re.compile(r"-T (\w+)=(?=[\s,;]|$)"), r"'\1'"),
+    (re.compile(r"-T (\w+)="), r"\1: "),
+)
 
 
 class PromptSet(StageParams):
@@ -83,8 +90,11 @@ def load_set(given: PromptSet, taxonomy: str) -> Loaded:
         loaded = load_prompts(given.data, source=given.source, label=given.label)
         records = list(refuse_dialogues(loaded.records, loaded.name))
     except DataError as error:
-        # The loader speaks to those who run a task; a recipe has keys instead of -T options.
-        raise BuildError(f"{given.name}: " + _TASK_OPTION.sub(r"\1: ", str(error))) from error
+        said = str(error)
+        for option, key in _IN_RECIPES:
+            said = option.sub(key, said)
+        named = re.match(rf"\S*{re.escape(given.name)}\b", said)
+        raise BuildError(said if named else f"{given.name}: {said}") from error
     return in_taxonomy(given.name, records, loaded.again, taxonomy, given)
 
 
