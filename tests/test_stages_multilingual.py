@@ -139,6 +139,13 @@ class TestNearBase:
         assert [row.category for row in result.rows] == ["other-illegal", "uncategorised"]
         assert result.dropped[0].detail == "the base has no prompt to compare it with"
 
+    def test_the_least_bound_there_is_measures_and_drops_nothing(self, tmp_path: Path) -> None:
+        rows = [prompt(self.NEITHER[1])]
+        near = run(tmp_path, "near_base", rows, {"named": {"base": [prompt(self.SAME[0])]}}, model=MODEL, least=-1)  # fmt: skip
+        assert near.rows[0].meta["near_base"]["similarity"] < 0.5
+        with pytest.raises(ValueError, match="'least', 'most' or both"):
+            stage("near_base").params(model=MODEL)
+
     def test_without_a_base_it_is_the_starters_safe_prompts(self, tmp_path: Path) -> None:
         result = run(tmp_path, "near_base", [prompt("How do I kill a Python process?")], model=MODEL, most=0.999)  # fmt: skip
         [row] = result.rows or [one.record for one in result.dropped]

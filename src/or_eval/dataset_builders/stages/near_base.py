@@ -51,7 +51,7 @@ class NearBaseParams(EmbeddingParams):
 
     @model_validator(mode="after")
     def _has_bounds(self) -> NearBaseParams:
-        if self.bounds == Bounds(least=-1):
+        if self.bounds and not {"least", "most"} & self.model_fields_set:
             raise ValueError("say 'least', 'most' or both")
         return self
 
