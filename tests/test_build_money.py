@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +64,12 @@ def test_tokens_and_dollars_are_told_by_stage_and_role_over_all_runs(builder: Bu
     (builder.out / "ledger.sqlite").unlink()
     priced(builder).run(Selection(start="shout"))
     assert spent(builder) == by_hand, "what is answered costs nothing again"
+    with closing(sqlite3.connect(builder.out / "spent.sqlite")) as base, base:
+        kept = base.execute("SELECT * FROM spent ORDER BY rowid DESC").fetchall()
+        base.execute("DELETE FROM spent")
+        base.executemany(f"INSERT INTO spent VALUES ({', '.join('?' * len(kept[0]))})", kept)
+    priced(builder).run()
+    assert spent(builder) == by_hand, "rows stand as the recipe does, whichever reply came first"
     told = json.loads((builder.out / "funnel.json").read_text())
     assert [one["dollars"] for one in told[1]["spent"]] == [10.0]
     builder.build().run(Selection(only=None, start="louder"))

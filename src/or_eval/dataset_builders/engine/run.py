@@ -19,6 +19,7 @@ from or_eval.dataset_builders.engine.models import Asking, Binding, by_name, dig
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     Makes,
+    Spent,
     StageContext,
     StageFacts,
 )
@@ -239,8 +240,13 @@ class Build:
     def _write_funnel(self, wanted: Selection, asker: Asker) -> list[StageFacts]:
         facts = [stored.facts for stored in self.done.values()]
         if wanted.only is None:
-            write_funnel(facts, asker.spent(), self.out)
+            write_funnel(facts, self._spent(asker), self.out)
         return facts
+
+    def _spent(self, asker: Asker) -> list[Spent]:
+        """Give what was spent in the order of the recipe, whichever reply came first."""
+        order = {entry.name: number for number, entry in enumerate(self.recipe.stages)}
+        return sorted(asker.spent(), key=lambda one: (order.get(one.stage, -1), *map(str, one[:3])))
 
     def _reach(self, number: int, entry: RecipeStage, wanted: Selection, asker: Asker) -> None:
         """Bring one stage up to date, as far as the selection asks for it."""
@@ -322,7 +328,7 @@ class Build:
             earlier=[stored.facts for stored in self.done.values()],
             models=self.models(entry),
             short=self.rounds.get(entry.name, ()),
-            spent=asker.spent(),
+            spent=self._spent(asker),
             ask=partial(asker.ask, entry.kind),
             test=asker.test,
         )
