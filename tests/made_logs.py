@@ -56,8 +56,9 @@ def made_log(
     second: int = 0,
     status: str = "success",
     task_id: str = "",
+    **spec: Any,
 ) -> Path:
-    """Write a log, created at the given second; give its path."""
+    """Write a log, created at the given second, its head with what else is given; its path."""
     ids = list(dict.fromkeys(sample.id for sample in samples))
     names = {name for sample in samples for name in sample.scores or {}}
     log = EvalLog(
@@ -69,6 +70,7 @@ def made_log(
             model=model,
             dataset=EvalDataset(name="made", samples=len(ids), sample_ids=ids),
             config=EvalConfig(epochs=max((sample.epoch for sample in samples), default=1)),
+            **spec,
         ),
         results=EvalResults(
             total_samples=len(samples),

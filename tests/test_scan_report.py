@@ -63,10 +63,8 @@ def scanned(folder: Path, scanner: str, grader: str | None = None) -> Path:
     return Path(status.location)
 
 
-@pytest.fixture(scope="module")
-def scan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Scan two models' transcripts, with a judge whose words can't be read."""
-    folder = tmp_path_factory.mktemp("scan")
+def scripted_transcripts(folder: Path) -> None:
+    """Write logs of two models' transcripts."""
     samples = [
         transcript(0, HOSTILE, ANSWER, acts_at=1),  # acted after refusing
         transcript(1, ANSWER, REFUSAL, acts_at=0),  # refused after acting
@@ -79,6 +77,13 @@ def scan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     epochs = [transcript(n, ANSWER, model="b", epoch=e) for n in (0, 1, 2) for e in (1, 2)]
     epochs[0] = transcript(0, REFUSAL, model="b")
     made_log(folder / "logs" / "b.eval", "mockllm/b<b>", epochs, task="t", second=1)
+
+
+@pytest.fixture(scope="module")
+def scan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Scan them, with a judge whose words can't be read."""
+    folder = tmp_path_factory.mktemp("scan")
+    scripted_transcripts(folder)
     return scanned(folder, "refusal", "The weather is fine.")
 
 
