@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from importlib import import_module
 
 import click
+from rich.text import Text
 
 from or_eval import __version__
 
@@ -45,35 +47,23 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort, click.ClickException, BrokenPipeError):
+            raise  # click says these itself
         except Exception as error:
             # Imported here: Inspect takes a second, and not every command needs it.
             from or_eval.inspect_private import PrerequisiteError
 
-            # Click says these itself.
-            said = click.exceptions.Exit | click.Abort | click.ClickException | BrokenPipeError
-            if isinstance(error, said):
-                raise
             if not isinstance(error, PrerequisiteError):
                 raise _told_without_keys(error) from None
-            raise click.ClickException(_plain(error)) from None
+            raise click.ClickException(Text.from_markup(str(error.message)).plain.strip()) from None
 
 
 def _told_without_keys(error: Exception) -> SystemExit:
     """Show the traceback of an error that nobody expected; its text may hold a key."""
-    import traceback
-
     from or_eval.key_like import without_keys
 
     click.echo(without_keys("".join(traceback.format_exception(error))), err=True, nl=False)
     return SystemExit(1)
-
-
-def _plain(error: Exception) -> str:
-    """Give an error of ours or Inspect's as text; Inspect writes its own in Rich markup."""
-    from rich.text import Text
-
-    message = getattr(error, "message", str(error))
-    return Text.from_markup(message).plain.strip() if isinstance(message, str) else str(message)
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

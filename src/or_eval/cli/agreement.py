@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
+from rich.console import Console
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from or_eval.analysis.conflicts import OnConflict
-    from or_eval.analysis.human_labels import Joined, Labels
-    from or_eval.analysis.label_agreement import LabelAgreement
+from or_eval.analysis.agreement_files import write_agreement
+from or_eval.analysis.conflicts import OnConflict
+from or_eval.analysis.human_labels import (
+    Joined,
+    Labels,
+    join_labels,
+    join_rows,
+    needs_response_text,
+    read_labels,
+)
+from or_eval.analysis.label_agreement import LabelAgreement, label_agreement
+from or_eval.analysis.logs import read_heads
+from or_eval.analysis.reason_agreement import reason_agreement
+from or_eval.analysis.samples import read_details
+from or_eval.analysis.scorecard import configurations, scorecard, write_scorecard
+from or_eval.analysis.tables import terminal_table
+from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
+from or_eval.cli.options import (
+    labels_option,
+    mapping_option,
+    on_conflict_option,
+    out_option,
+    response_file,
+    scorer_option,
+)
 
 _ESTIMATES = ("agree", "kappa", "precision", "recall", "f1")
 _GROUPS_SHOWN = 40
@@ -20,12 +40,9 @@ _GROUPS_SHOWN = 40
 
 @click.command("agreement")
 @click.argument("responses", nargs=-1, required=True, metavar="LOGS|FILE")
-@click.option(
-    "--labels",
-    "labels_file",
-    type=click.Path(path_type=Path),
-    help="File with people's labels: csv, tsv, jsonl, json (each also .gz) or parquet.  "
-    "[default: FILE itself]",
+@labels_option(
+    "File with people's labels: csv, tsv, jsonl, json (each also .gz) or parquet.  "
+    "[default: FILE itself]"
 )
 @click.option(
     "--label-column",
@@ -39,13 +56,9 @@ _GROUPS_SHOWN = 40
     metavar="NAME",
     help="Column of one annotator's labels; give one for each.",
 )
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="WORD=CLASS",
-    help="What a word among the labels means: direct_answer, partial_refusal, indirect_refusal, "
-    "direct_refusal, refused, answered, or skip for no label.",
+@mapping_option(
+    ": direct_answer, partial_refusal, indirect_refusal, direct_refusal, refused, answered, or "
+    "skip for no label."
 )
 @click.option("--id-column", metavar="NAME", help="Id of the prompt, in FILE and in the labels.")
 @click.option("--model-column", metavar="NAME", help="Name of the model, likewise.")
@@ -53,16 +66,8 @@ _GROUPS_SHOWN = 40
 @click.option("--response-column", metavar="NAME", help="The response, likewise.")
 @click.option("--category-column", metavar="NAME", help="Category of the prompt, in FILE.")
 @click.option("--language-column", metavar="NAME", help="Language of the prompt, in FILE.")
-@click.option(
-    "--scorer", default="refusal", show_default=True, help="Name of the score in LOGS to compare."
-)
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["error", "latest", "all"]),
-    default="error",
-    show_default=True,
-    help="What to do about two logs of one model on the same samples, or an incomplete log.",
-)
+@scorer_option
+@on_conflict_option
 @click.option(
     "--scorecard",
     "with_card",
@@ -70,19 +75,13 @@ _GROUPS_SHOWN = 40
     help="Write scorecard.json too: for each configuration of rules and judges, language and "
     "model, how far LOGS agree with people; for or-eval report --scorecard.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="agreement",
-    show_default=True,
-    help="Folder for tables, summary and disagreements.",
-)
+@out_option("agreement", "Folder for tables, summary and disagreements.")
 def agreement(
     responses: tuple[str, ...],
     labels_file: Path | None,
     label_column: str | None,
     annotators: tuple[str, ...],
-    mapping: tuple[str, ...],
+    mapping: dict[str, str],
     scorer: str,
     on_conflict: OnConflict,
     with_card: bool,
@@ -103,15 +102,7 @@ def agreement(
         --map 3_partial_refusal=partial_refusal
     Logs against a file of labels:
       or-eval agreement logs/replay --labels labels.csv --map yes=refused --map no=answered
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
-    from or_eval.analysis.agreement_files import write_agreement
-    from or_eval.analysis.human_labels import join_labels, join_rows, read_labels
-    from or_eval.analysis.label_agreement import label_agreement
-    from or_eval.analysis.logs import read_heads
-    from or_eval.analysis.reason_agreement import reason_agreement
-    from or_eval.analysis.scorecard import configurations, scorecard, write_scorecard
-    from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
-
+    """
     named = {role.removesuffix("_column"): name for role, name in columns.items() if name}
     file = response_file(responses)
     if with_card and file is not None:
@@ -123,7 +114,7 @@ def agreement(
         labels_file or Path(responses[0]),
         column=label_column,
         annotators=annotators,
-        mapping=dict(word_and_class(item) for item in mapping),
+        mapping=mapping,
         named=keys,
     )
     if file is not None:
@@ -134,7 +125,9 @@ def agreement(
         reasons = None
     else:
         verdicts, notes = verdicts_of_logs(responses, scorer=scorer, on_conflict=on_conflict)
-        joined = join_labels(_with_texts(verdicts, labels.frame, scorer), labels.frame)
+        if needs_response_text(verdicts, labels.frame):
+            verdicts = verdicts.assign(response=read_details(verdicts, scorer)["response"])
+        joined = join_labels(verdicts, labels.frame)
         reasons = reason_agreement(verdicts, scorer)
     found = label_agreement(joined.rows, labels.annotators)
     written = write_agreement(found, labels, joined, reasons, scorer, out)
@@ -151,48 +144,7 @@ def agreement(
     click.echo(f"Written: {', '.join(map(str, written))}")
 
 
-def response_file(responses: tuple[str, ...]) -> Path | None:
-    """Give the file of responses, if that is what was named."""
-    from or_eval.sources.files import data_suffix
-
-    if len(responses) != 1 or not (path := Path(responses[0])).is_file():
-        return None
-    suffix = data_suffix(path)
-    if suffix == ".json":  # an Inspect log in JSON is an object, a file of responses is a list
-        with path.open("rb") as file:
-            return None if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else path
-    return path if suffix is not None else None
-
-
-def word_and_class(item: str) -> tuple[str, str]:
-    """Read what a label means from an option of the form ``WORD=CLASS``."""
-    from or_eval.analysis.human_labels import SKIP
-    from or_eval.analysis.label_agreement import LABELS
-
-    word, equals, label = item.rpartition("=")
-    if not equals or label not in (*LABELS, SKIP):
-        raise click.BadParameter(
-            f"'{item}' is not WORD=CLASS with CLASS one of {', '.join((*LABELS, SKIP))}",
-            param_hint="--map",
-        )
-    return word, label
-
-
-def _with_texts(verdicts: pd.DataFrame, labels: pd.DataFrame, scorer: str) -> pd.DataFrame:
-    """Add the responses' texts where labels can't be joined without them."""
-    from or_eval.analysis.human_labels import needs_response_text
-    from or_eval.analysis.samples import read_details
-
-    if not needs_response_text(verdicts, labels):
-        return verdicts
-    return verdicts.assign(response=read_details(verdicts, scorer)["response"])
-
-
 def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[str]) -> None:
-    from rich.console import Console
-
-    from or_eval.analysis.tables import terminal_table
-
     console = Console()
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False)

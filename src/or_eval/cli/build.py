@@ -132,7 +132,7 @@ def build(
     Other models for writing and for moderating:
       or-eval build lto --out lto --model-role writer=openai/gpt-5 \\
         --model-role 'moderator=[openai/gpt-5-mini,google/gemini-3-flash,anthropic/claude-haiku-5]'
-    """  # noqa: D301
+    """
     from or_eval.dataset_builders.engine.dry_run import planned
     from or_eval.dataset_builders.engine.models import Asking
     from or_eval.dataset_builders.engine.prices import read_prices

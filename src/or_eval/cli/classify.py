@@ -8,14 +8,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from or_eval.sources.dialogues import Said
-    from or_eval.sources.files import FileRows
-    from or_eval.sources.tables import Row
+from or_eval.models.replay import stored_output
+from or_eval.scorers.exchange import Exchange, read_exchange
+from or_eval.scorers.provider import read_output
+from or_eval.scorers.rules.language_pack import language_codes
+from or_eval.scorers.score_record import as_row
+from or_eval.sources import DataError
+from or_eval.sources.dialogues import Said
+from or_eval.sources.files import FileRows, data_suffix
+from or_eval.sources.responses import asked_and_answered, loggable_cell, response_columns
+from or_eval.sources.row_writer import WRITTEN_KINDS, write_rows
+from or_eval.sources.tables import Row, table_of
 
 _ADDED = (
     *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
@@ -69,18 +79,7 @@ def classify(
     Examples:
       or-eval classify responses.csv --out classified.csv
       zcat responses.jsonl.gz | or-eval classify - | jq .class
-    """  # noqa: D301
-    from or_eval.models.replay import stored_output
-    from or_eval.scorers.exchange import Exchange, read_exchange
-    from or_eval.scorers.provider import read_output
-    from or_eval.scorers.rules.language_pack import language_codes
-    from or_eval.scorers.score_record import as_row
-    from or_eval.sources import DataError
-    from or_eval.sources.files import FileRows
-    from or_eval.sources.responses import response_columns
-    from or_eval.sources.row_writer import write_rows
-    from or_eval.sources.tables import table_of
-
+    """
     tags = {tag.partition("-")[0].lower() for tag in (language or "en").split("+")}
     if not tags <= set(language_codes()):
         raise click.BadParameter(
@@ -121,10 +120,6 @@ def classify(
 
 def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str:
     """Give the format of the output: by its ending, by `--format`, else as FILE's."""
-    from or_eval.sources import DataError
-    from or_eval.sources.files import data_suffix
-    from or_eval.sources.row_writer import WRITTEN_KINDS
-
     kind = (data_suffix(target) if target else None) or (form and f".{form}")
     if kind is None and target is None:
         own = data_suffix(source) if source else None
@@ -139,21 +134,15 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
 
 def _read(row: Row, columns: dict[str, str]) -> tuple[Said, str, str]:
     """Read what was asked, the response and the word for why the model stopped."""
-    from or_eval.sources.dialogues import Said
-    from or_eval.sources.responses import loggable_cell, read_exchange
-
     stop_word = loggable_cell(row, columns.get("stop_reason"))
     if "dialogue" in columns:
-        return *read_exchange(row, columns), stop_word
+        return *asked_and_answered(row, columns), stop_word
     prompt, response = (loggable_cell(row, columns.get(role)) for role in ("prompt", "response"))
     return Said((), prompt), response, stop_word
 
 
 def _with_progress(file: FileRows, rows: Iterable[Row]) -> Iterator[Row]:
     """Show how much of the file has been read, on a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     if not sys.stderr.isatty():
         yield from rows
         return
@@ -170,9 +159,6 @@ def _with_progress(file: FileRows, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _print_summary(counts: Counter[tuple[str, bool]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     total = sum(counts.values())
     table = Table("class", "responses", "share", "certain")
     for label in sorted({label for label, _ in counts}):

@@ -29,7 +29,7 @@ def crawl(sources: Path, out: Path, again: bool) -> None:
     \b
       or-eval crawl sources.yaml --out crawls
       or-eval crawl sources.yaml --out crawls --again      # months later
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
     from or_eval.dataset_builders.crawling.candidate_files import write_candidates
     from or_eval.dataset_builders.crawling.candidates import LONG, SHORT
     from or_eval.dataset_builders.crawling.crawl import crawled

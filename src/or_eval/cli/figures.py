@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.log_options import (
+from or_eval.cli.options import (
     format_option,
     label_column_option,
+    labels_option,
     language_option,
     mapping_option,
     on_conflict_option,
+    out_option,
     scorer_option,
     tell_missing_words,
 )
@@ -61,23 +63,14 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     callback=_list_kinds,
     help="List the kinds with what each needs, and exit.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="figures",
-    show_default=True,
-    help="Folder to write to; with several benchmarks, a folder of it for each.",
-)
+@out_option("figures", "Folder to write to; with several benchmarks, a folder of it for each.")
 @format_option
 @language_option
-@click.option(
-    "--labels",
-    "labels_file",
-    type=click.Path(path_type=Path),
-    help="File with people's labels of responses, for the kind labels; they correct rates, too.",
+@labels_option(
+    "File with people's labels of responses, for the kind labels; they correct rates, too."
 )
 @label_column_option
-@mapping_option
+@mapping_option("; as for or-eval agreement.")
 @click.option(
     "--encoder",
     metavar="MODEL",
@@ -94,7 +87,7 @@ def figures(
     language: str,
     labels_file: Path | None,
     label_column: str | None,
-    mapping: tuple[str, ...],
+    mapping: dict[str, str],
     encoder: str | None,
     scorer: str,
     on_conflict: OnConflict,
@@ -115,7 +108,7 @@ def figures(
       or-eval figures logs --language zh
     How alike the prompts of rewriting methods are:
       or-eval figures logs --kind similarity --encoder sentence-transformers/all-MiniLM-L6-v2
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
     from or_eval.analysis.figures.in_language import in_language
     from or_eval.analysis.figures.kinds import KINDS, Material
     from or_eval.analysis.figures.saving import save_figure
@@ -123,7 +116,6 @@ def figures(
     from or_eval.analysis.human_labels import read_labels
     from or_eval.analysis.report.findings import with_shown_names
     from or_eval.analysis.responses import as_they_are, by_benchmark, read_logs
-    from or_eval.cli.agreement import word_and_class
 
     if unknown := [name for name in kinds if name not in (*KINDS, FUNNEL_KIND)]:
         there = ", ".join([*KINDS, FUNNEL_KIND])
@@ -137,8 +129,7 @@ def figures(
         return
     labels = None
     if labels_file is not None:
-        words = dict(word_and_class(item) for item in mapping)
-        labels = read_labels(labels_file, column=label_column, mapping=words)
+        labels = read_labels(labels_file, column=label_column, mapping=mapping)
     read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
     for note in read.notes:
         click.echo(f"note: {note}", err=True)

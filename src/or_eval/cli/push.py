@@ -41,7 +41,7 @@ def push(
       or-eval push built acme/prompts --dry-run
     Push to a private repository:
       or-eval push built acme/prompts --private
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
     from or_eval.dataset_builders.publishing.dataset_folder import build_of, read_dataset
     from or_eval.dataset_builders.publishing.push import check_name, load_back, look_at, signed_in
     from or_eval.dataset_builders.publishing.push import push as push_to

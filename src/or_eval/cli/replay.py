@@ -7,16 +7,21 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zipfile import BadZipFile
 
 import click
+from fsspec.core import url_to_fs
+from inspect_ai import Task
+from inspect_ai import eval as run_tasks
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
-if TYPE_CHECKING:
-    from inspect_ai import Task
-    from inspect_ai.log import EvalLog
-
-    from or_eval.sources.responses import ResponseFile
+from or_eval.folder_lock import locked
+from or_eval.models.replay import PROVIDER, REPLAY_TASK
+from or_eval.sources import DataError
+from or_eval.sources.errors import shown
+from or_eval.sources.responses import ResponseFile, load_responses, name_problem
+from or_eval.tasks import replay as replay_task
 
 _NOTES = {
     "rows_repeated": "rows are the same as an earlier one; they are further epochs",
@@ -100,11 +105,7 @@ def replay(
       or-eval replay table.csv --response-columns llama3,qwen3
     One model, under other column names:
       or-eval replay out.parquet --model my-model --response-column text
-    """  # noqa: D301
-    from or_eval.sources import DataError
-    from or_eval.sources.responses import load_responses
-    from or_eval.tasks import replay as replay_task
-
+    """
     named = {name: column for name, column in columns.items() if column is not None}
     if source is not None and prompts is None:
         raise DataError("--source: says how to read --prompts, which isn't given")
@@ -121,16 +122,13 @@ def replay(
             task = replay_task(file, name, prompts, source, label, columns=named)
             written.append(_written(name, _run(task, name, log_dir, score)))
             for location in earlier.get(name, []):
-                _remove(location)
+                files, path = url_to_fs(location)
+                files.rm(path)
     _print(written)
 
 
 def _models(responses: ResponseFile, model: str | None) -> list[str]:
     """Give the models to make logs of."""
-    from or_eval.sources import DataError
-    from or_eval.sources.errors import shown
-    from or_eval.sources.responses import name_problem
-
     if responses.models and model is not None:
         raise DataError(
             f"{responses.table.name}: names its models itself, in column "
@@ -154,9 +152,6 @@ def _alone_in(log_dir: str) -> Iterator[None]:
     Raises:
         DataError: The folder is none, or another run is at work there.
     """
-    from or_eval.folder_lock import locked
-    from or_eval.sources import DataError
-
     if "://" in log_dir:
         yield
         return
@@ -174,11 +169,6 @@ def _earlier_logs(log_dir: str, models: list[str]) -> dict[str, list[str]]:
     Raises:
         DataError: The folder is none.
     """
-    from inspect_ai.log import list_eval_logs, read_eval_log
-
-    from or_eval.models.replay import PROVIDER, REPLAY_TASK
-    from or_eval.sources import DataError
-
     try:
         found = list_eval_logs(log_dir, recursive=False)
     except OSError as error:
@@ -202,8 +192,6 @@ def _run(task: Task, model: str, log_dir: str, score: bool) -> EvalLog:
         click.Abort: The run was interrupted; its log is marked cancelled.
         click.ClickException: The run failed; its log says why.
     """
-    from inspect_ai import eval as run_tasks
-
     with _log_named_after(model):
         # Nobody watches samples that take milliseconds each, so none is streamed to the viewer.
         logs = run_tasks(task, log_dir=log_dir, score=score, log_realtime=False)
@@ -228,13 +216,6 @@ def _log_named_after(model: str) -> Iterator[None]:
         yield
     finally:
         del os.environ[_LOG_NAME_PATTERN]
-
-
-def _remove(location: str) -> None:
-    from fsspec.core import url_to_fs
-
-    files, path = url_to_fs(location)
-    files.rm(path)
 
 
 class _Written(NamedTuple):

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.log_options import (
+from or_eval.cli.options import (
     label_column_option,
+    labels_option,
     mapping_option,
     on_conflict_option,
+    out_option,
     scorer_option,
 )
 
@@ -20,13 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("logs", nargs=-1)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="report",
-    show_default=True,
-    help="Folder to write; an older report there is replaced.",
-)
+@out_option("report", "Folder to write; an older report there is replaced.")
 @click.option(
     "--compare",
     nargs=2,
@@ -34,12 +30,9 @@ if TYPE_CHECKING:
     help="Instead of LOGS: tell what changed from the logs A to the logs B, two runs of the same "
     "prompts.",
 )
-@click.option(
-    "--labels",
-    "labels_file",
-    type=click.Path(path_type=Path),
-    help="File with people's labels of a random sample of the responses, by which rates, "
-    "differences, ranks and figures are corrected: csv, tsv, jsonl, json or parquet.",
+@labels_option(
+    "File with people's labels of a random sample of the responses, by which rates, "
+    "differences, ranks and figures are corrected: csv, tsv, jsonl, json or parquet."
 )
 @click.option(
     "--prompt-labels",
@@ -56,7 +49,7 @@ if TYPE_CHECKING:
     "people, and what of LOGS it doesn't cover.",
 )
 @label_column_option
-@mapping_option
+@mapping_option("; as for or-eval agreement.")
 @click.option(
     "--pool",
     is_flag=True,
@@ -73,7 +66,7 @@ def report(
     prompt_labels_file: Path | None,
     scorecard_file: Path | None,
     label_column: str | None,
-    mapping: tuple[str, ...],
+    mapping: dict[str, str],
     pool: bool,
     scorer: str,
     on_conflict: OnConflict,
@@ -93,13 +86,12 @@ def report(
       or-eval report scans/scan_id=... --out refusals
     What people's labels of a sample make of it:
       or-eval report logs --labels labels.csv --map yes=refused --map no=answered
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
     from or_eval.analysis.human_labels import read_labels
     from or_eval.analysis.prompt_audit import read_prompt_labels
     from or_eval.analysis.report import write_comparison, write_report, write_scan_report
     from or_eval.analysis.scans import find_scans
     from or_eval.analysis.scorecard import read_scorecard
-    from or_eval.cli.agreement import word_and_class
 
     if bool(logs) == bool(compare):
         raise click.UsageError("name logs, or two runs with --compare A B (and not both)")
@@ -114,8 +106,7 @@ def report(
     else:
         labels = None
         if labels_file is not None:
-            words = dict(word_and_class(item) for item in mapping)
-            labels = read_labels(labels_file, column=label_column, mapping=words)
+            labels = read_labels(labels_file, column=label_column, mapping=mapping)
         page = write_report(
             list(logs),
             out,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
+from rich.console import Console
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from or_eval.sources.catalogue import Entry
+from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry
 
 _LANGUAGES_SHOWN = 3
 
@@ -23,8 +24,6 @@ def sets(word: str | None) -> None:
     A set that isn't on the Hub is downloaded from its publisher's page and given as a file:
     -T data=PATH -T source=NAME.
     """
-    from or_eval.sources.catalogue import catalogue, catalogue_entry
-
     entries = list(catalogue().values())
     if word in catalogue():
         _show(catalogue()[word])
@@ -45,9 +44,6 @@ def _found(entries: list[Entry], word: str) -> list[Entry]:
 
 
 def _list(entries: list[Entry]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False)
     for title in ("name", "prompts", "labels", "languages", "licence", "title"):
         justify: Literal["left", "right"] = "right" if title == "prompts" else "left"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.log_options import (
+from or_eval.cli.options import (
     format_option,
     language_option,
     on_conflict_option,
+    out_option,
     scorer_option,
     tell_missing_words,
 )
@@ -31,13 +32,7 @@ def _language_and_model(
 
 @click.command("structure")
 @click.argument("logs", nargs=-1, required=True)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="structure",
-    show_default=True,
-    help="Folder to write to; with several benchmarks, a folder of it for each.",
-)
+@out_option("structure", "Folder to write to; with several benchmarks, a folder of it for each.")
 @click.option(
     "--parser",
     "parsers",
@@ -79,7 +74,7 @@ def structure(
       or-eval structure logs --parser zh=chinese.udpipe
     Any language, with what needs no parser:
       or-eval structure logs --surface
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
     from or_eval.analysis.figures.in_language import in_language
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.analysis.figures.structure import structure_boxes, structure_effects_figure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.log_options import on_conflict_option, scorer_option
+from or_eval.cli.options import on_conflict_option, scorer_option
 from or_eval.schema import REFUSERS, Provenance, Reason
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def vote(
 
     Beside the table stands funnel.json: how many prompts each condition dropped, how responses
     became votes, how far the models agree, and every choice made between logs.
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
     from datasets import disable_progress_bars
 
     from or_eval.analysis.conditions import base_models

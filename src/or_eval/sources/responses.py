@@ -233,12 +233,12 @@ def name_problem(model: str) -> str | None:
 
 
 def _response(row: Row, columns: Mapping[str, str]) -> StoredResponse:
-    asked, response = read_exchange(row, columns)
+    asked, response = asked_and_answered(row, columns)
     stop, thought = (loggable_cell(row, columns.get(r)) for r in ("stop_reason", "reasoning"))
     return StoredResponse(response, row, asked, stop, thought)
 
 
-def read_exchange(row: Row, columns: Mapping[str, str]) -> tuple[Said, str]:
+def asked_and_answered(row: Row, columns: Mapping[str, str]) -> tuple[Said, str]:
     """Read what was asked in a row, and the response to it.
 
     Raises:

@@ -22,7 +22,7 @@ def label() -> None:
       or-eval label import labels       # or: ... import labels labels/*.xlsx
       or-eval label status labels
       or-eval report logs --labels labels/labels.jsonl
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
 
 
 for command in (export, start, import_, status, adjudicate, plan):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.cli.label.options import FOLDER, check_names, check_spreadsheets
-from or_eval.cli.log_options import on_conflict_option, scorer_option
+from or_eval.cli.options import on_conflict_option, response_file, scorer_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,8 +125,6 @@ def export(
 
 def _is_data(rows: tuple[str, ...]) -> bool:
     """Tell whether what was named is prompts, not logs."""
-    from or_eval.cli.agreement import response_file
-
     return len(rows) == 1 and (not Path(rows[0]).exists() or response_file(rows) is not None)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.cli.label.options import EXISTING_FOLDER
-from or_eval.cli.log_options import on_conflict_option, scorer_option
+from or_eval.cli.options import on_conflict_option, scorer_option
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -51,7 +51,7 @@ def plan(
     \b
       or-eval label plan logs --half-width 3
       or-eval label plan logs --folder labels --half-width 3 --batch 200 --write
-    """  # noqa: D301 (click's own mark for text that keeps its lines)
+    """
     from rich.console import Console
 
     from or_eval.analysis.responses import read_logs
