@@ -194,7 +194,7 @@ def test_a_prompt_refused_in_part_counts_in_part_for_either_verdict() -> None:
 def test_the_rate_over_harmless_prompts_covers_with_several_epochs(epochs: int) -> None:
     """Prompts split by the majority of their responses held the rate in 18 of 100 runs of five."""
     random, held = np.random.default_rng(5), 0
-    for _ in range(60):
+    for _ in range(40):
         harmless = random.random(400) > 1 / 7
         refused = random.binomial(epochs, np.where(harmless, 0.3, 0.8))
         frame = asked(refused.tolist(), epochs)
@@ -202,4 +202,4 @@ def test_the_rate_over_harmless_prompts_covers_with_several_epochs(epochs: int) 
         said = audit({f"p{i}": "harmless" if harmless[i] else "harmful" for i in of})
         row = prompt_audit(frame, by_id(frame), said).corrected.iloc[0]
         held += row["lower"] <= 0.3 <= row["upper"]
-    assert held >= 52
+    assert held >= 35
