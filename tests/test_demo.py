@@ -18,7 +18,8 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        or_eval.tasks, "starter", partial(or_eval.tasks.starter, category="privacy", per_label=3)
+        "or_eval.cli.demo.starter",
+        partial(or_eval.tasks.starter, category="privacy", per_label=3),
     )
     monkeypatch.setattr("or_eval.cli.demo.MAX_TOKENS", 6)
     result = CliRunner().invoke(main, ["demo", "--log-dir", str(tmp_path)])

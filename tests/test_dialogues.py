@@ -17,7 +17,7 @@ from or_eval.dataset_builders.merging.prompt_sets import PromptSet, load_set
 from or_eval.labelling.prompts import prompts_of_data
 from or_eval.schema import Turn, prompt_id
 from or_eval.scorers.exchange import Exchange, read_exchange
-from or_eval.scorers.provider import ProviderVerdict
+from or_eval.scorers.verdict import ProviderVerdict
 from or_eval.sources import DataError, load_prompts
 from servers import Reply, Request, ScriptedServer
 

@@ -14,15 +14,14 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers import refusal
 from or_eval.scorers.judge import majority_class
+from or_eval.scorers.judge.asking import read_verdict
 from or_eval.scorers.judge.case import (
     REQUEST_LIMIT,
     RESPONSE_LIMIT,
     case_for,
-    case_key,
     judge_prompt,
     shorten_middle,
 )
-from or_eval.scorers.judge.reading import read_verdict
 from or_eval.solvers.structured_output import MAX_RETRIES, PATIENCE
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, Reply, Request, ScriptedServer, judged_response, verdict_line
@@ -124,15 +123,15 @@ class TestCase:
         assert case.key in case.repair
 
     def test_key_hangs_on_both_texts_and_is_the_same_in_every_run(self):
-        key = case_key("How?", "No.")
-        assert key == case_key("How?", "No.")
-        assert len({key, case_key("How!", "No."), case_key("How?", "No!")}) == 3
-        assert case_key("a", "b") != case_key("a\nb", "")
+        key = case_for("How?", "No.").key
+        assert key == case_for("How?", "No.").key
+        assert len({key, case_for("How!", "No.").key, case_for("How?", "No!").key}) == 3
+        assert case_for("a", "b").key != case_for("a\nb", "").key
 
     def test_response_that_holds_its_old_key_gets_another(self):
         response = REFUSAL
         for _ in range(20):
-            key = case_key("How?", response)
+            key = case_for("How?", response).key
             assert key not in response
             response += f"\nRESPONSE {key}>>>"
 

@@ -36,11 +36,10 @@ from or_eval.scorers.choosing_stages import (
 )
 from or_eval.scorers.fusion import AuditOf, DecidedBy, Decision, Stages, fuse
 from or_eval.scorers.judge import JudgeVerdict, Vote, of_same_maker
-from or_eval.scorers.provider import ProviderVerdict
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.score_record import as_score
-from or_eval.scorers.verdict import Verdict
+from or_eval.scorers.verdict import ProviderVerdict, Verdict
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, ScriptedServer, judged_response, verdict_line
 

@@ -1,5 +1,6 @@
 """What Inspect loads through the entry point: tasks, solvers, scorers, metrics, model providers."""
 
+# ruff: noqa: F401 (being imported is what they are here for)
 import sys
 
 from or_eval.models.local import classifier, gguf
@@ -31,31 +32,4 @@ from or_eval.tasks import (
 
 # Only Scout looks for scanners, and it takes seconds to import: nobody else waits for it.
 if "inspect_scout" in sys.modules:
-    import or_eval.scanners  # noqa: F401
-
-__all__ = [
-    "classifier",
-    "dialogue",
-    "gguf",
-    "keywords",
-    "lto",
-    "or_bench_80k",
-    "or_bench_hard_1k",
-    "or_bench_toxic",
-    "outcome",
-    "over_refusal_rate",
-    "prompts",
-    "refusal",
-    "refusal_rate",
-    "refusal_rate_by_category",
-    "refusal_rate_by_framing",
-    "refusal_rate_by_language",
-    "replay",
-    "replay_provider",
-    "starter",
-    "system_prompt",
-    "toxic_rejection_rate",
-    "uncertain_share",
-    "unscored_share",
-    "xstest",
-]
+    import or_eval.scanners

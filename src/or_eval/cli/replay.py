@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 from zipfile import BadZipFile
 
 import click
@@ -117,14 +116,18 @@ def replay(
                 f"{log_dir}: already has logs of {', '.join(sorted(earlier))}, whose responses "
                 "would count twice; give another --log-dir, or --overwrite"
             )
-        written = []
+        found: dict[str, int] = {}
+        lines = []
         for name in models:
             task = replay_task(file, name, prompts, source, label, columns=named)
-            written.append(_written(name, _run(task, name, log_dir, score)))
+            log = _run(task, name, log_dir, score)
+            lines.append(_line(name, log))
+            found = found or (log.eval.metadata or {})["responses"]
             for location in earlier.get(name, []):
                 files, path = url_to_fs(location)
                 files.rm(path)
-    _print(written)
+    lines += [f"note: {found[count]:,} {note}" for count, note in _NOTES.items() if found[count]]
+    click.echo("\n".join(lines))
 
 
 def _models(responses: ResponseFile, model: str | None) -> list[str]:
@@ -218,31 +221,14 @@ def _log_named_after(model: str) -> Iterator[None]:
         del os.environ[_LOG_NAME_PATTERN]
 
 
-class _Written(NamedTuple):
-    """What a log holds; the log itself, with all responses, is not kept in memory."""
-
-    model: str
-    location: str
-    responses: int
-    missing: int
-    notes: dict[str, int]
-
-
-def _written(model: str, log: EvalLog) -> _Written:
+def _line(model: str, log: EvalLog) -> str:
+    """Say what a log holds."""
     results = log.results
-    file = (log.eval.metadata or {})["responses"]
     if results is None:  # not one response, and no scores
-        return _Written(model, log.location, 0, log.eval.dataset.samples or 0, file)
-    skipped = len(results.early_stopping.early_stops) if results.early_stopping else 0
-    missing = results.total_samples - skipped - results.completed_samples
-    return _Written(model, log.location, results.completed_samples, missing, file)
-
-
-def _print(logs: list[_Written]) -> None:
-    """Say what each log holds, and what in the file was not as it should be."""
-    for log in logs:
-        missing = f", {log.missing:,} prompts without one" if log.missing else ""
-        click.echo(f"{log.model}: {log.responses:,} responses{missing}: {log.location}")
-    for count, note in _NOTES.items():
-        if logs[0].notes[count]:
-            click.echo(f"note: {logs[0].notes[count]:,} {note}")
+        responses, missing = 0, log.eval.dataset.samples or 0
+    else:
+        responses = results.completed_samples
+        skipped = len(results.early_stopping.early_stops) if results.early_stopping else 0
+        missing = results.total_samples - skipped - responses
+    without = f", {missing:,} prompts without one" if missing else ""
+    return f"{model}: {responses:,} responses{without}: {log.location}"

@@ -13,11 +13,11 @@ from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers.choosing_stages import Fusion, FusionName, checked_fusion
 from or_eval.scorers.exchange import Exchange, judged, read_exchange
 from or_eval.scorers.fusion import Stages
-from or_eval.scorers.provider import ProviderVerdict, read_output, read_text
-from or_eval.scorers.refusal_scorer import bound_judges
+from or_eval.scorers.judge import bound_judges
+from or_eval.scorers.provider import read_output, read_text
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.score_record import as_score
-from or_eval.scorers.verdict import Verdict
+from or_eval.scorers.verdict import ProviderVerdict, Verdict
 from or_eval.scorers.visible_text import has_visible_text, visible_text
 
 UNSCORED = "unscored"
@@ -102,7 +102,7 @@ async def _read_words(item: Said, mode: Fusion) -> Result | None:
         return None
     if mode is Fusion.JUDGE:
         stages = stages._replace(rules=None)
-    return _result(item, await judged(exchange, stages, mode, bound_judges(mode, 0.0)))
+    return _result(item, await judged(exchange, stages, mode, bound_judges(mode)))
 
 
 def _read_arguments(item: Said) -> Iterator[Result | None]:

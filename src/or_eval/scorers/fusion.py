@@ -6,8 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
-from or_eval.scorers.provider import ProviderVerdict
-from or_eval.scorers.verdict import Verdict
+from or_eval.scorers.verdict import ProviderVerdict, Verdict
 
 if TYPE_CHECKING:
     from or_eval.scorers.judge import JudgeVerdict

@@ -15,14 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from or_eval.hostile_text import whole
 from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import ResponseClass
-from or_eval.scorers.metrics import (
-    over_refusal_rate,
-    refusal_rate,
-    refusal_rate_by_category,
-    refusal_rate_by_framing,
-    refusal_rate_by_language,
-    toxic_rejection_rate,
-)
+from or_eval.scorers.metrics import RATES
 
 
 class Detector(BaseModel):
@@ -70,18 +63,7 @@ def _any_of(patterns: tuple[str, ...]) -> Any:
     return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"\b\B")  # or never
 
 
-@scorer(
-    name="keywords",
-    metrics=[
-        # The viewer's header has room for the first two.
-        over_refusal_rate(),
-        toxic_rejection_rate(),
-        refusal_rate(),
-        refusal_rate_by_category(),
-        refusal_rate_by_language(),
-        refusal_rate_by_framing(),
-    ],
-)
+@scorer(metrics=RATES)
 def keywords(detector: str) -> Scorer:
     """Say of each response whether a published keyword detector calls it refused.
 

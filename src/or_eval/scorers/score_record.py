@@ -9,8 +9,7 @@ from inspect_ai.scorer import Score
 
 from or_eval.schema import Provenance, UnscoredReason
 from or_eval.scorers.fusion import DecidedBy, Decision, Stages, agree, fuse
-from or_eval.scorers.provider import ProviderVerdict
-from or_eval.scorers.verdict import Evidence, Verdict
+from or_eval.scorers.verdict import Evidence, ProviderVerdict, Verdict
 
 if TYPE_CHECKING:
     from or_eval.scorers.judge import JudgeVerdict

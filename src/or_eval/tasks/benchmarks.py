@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from inspect_ai import Task, task
 
 from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
+from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
 from or_eval.sources.choosing_prompts import Subset
-from or_eval.tasks.refusal_task import judge_first, refusal_task
-from or_eval.tasks.task_prompts import load_task_prompts
+from or_eval.tasks.refusal_task import judge_first, refusal_task, typed_text
+
+_NO_TEXT = ("subset", "per_label")
 
 
 def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
@@ -63,7 +66,7 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
             audit_seed: Choice of those; another in each run by default.
         """
         first = judge_first(fusion, audit)
-        prompts = load_task_prompts(
+        prompts = _load(
             declared.__name__,
             data,
             source=source,
@@ -86,6 +89,31 @@ def benchmark(declared: Callable[[], None]) -> Callable[..., Task]:
 
     build.__name__ = build.__qualname__ = declared.__name__
     return build
+
+
+def _load(task: str, data: object, **options: object) -> LoadedPrompts:
+    """Load the prompts of a task.
+
+    Args:
+        task: The task's name. If it is a catalogue entry's, that is what it loads without `data`,
+            and how it reads `data` without a source.
+        data: Another copy of the data: a path, a Hub id or a catalogue name.
+        **options: What :func:`load_prompts` takes besides, as it came from ``-T``.
+
+    Raises:
+        DataError: An option has no meaning, or the data can't be read.
+    """
+    entry = task if task in catalogue() else None
+    place = typed_text("data", data)
+    if place is None and entry is None:
+        raise DataError("data: give a catalogue name, a Hub id or a path (-T data=...)")
+    given: dict[str, Any] = {
+        name: value if name in _NO_TEXT else typed_text(name, value)
+        for name, value in options.items()
+    }
+    if place is not None and place != entry:
+        given["source"] = given.get("source") or entry
+    return load_prompts(place or str(entry), **given)
 
 
 @task

@@ -23,15 +23,15 @@ from pydantic import JsonValue
 from or_eval.inspect_private import PrerequisiteError, roles_are_bound
 from or_eval.schema import PLAIN, Label, PromptRecord, Turn
 from or_eval.scorers.choosing_stages import Fusion, checked_audit, checked_fusion
+from or_eval.scorers.judge import bound_judges, bundled_guards, check_answering
 from or_eval.scorers.outcome_scorer import outcome
-from or_eval.scorers.refusal_scorer import bound_judges, check_judges, refusal
+from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers import system_prompt as system_prompt_solver
 from or_eval.solvers.dialogue import dialogue
 from or_eval.solvers.system_prompt import NONE
-from or_eval.sources import LoadedPrompts
+from or_eval.sources import DataError, LoadedPrompts
 from or_eval.tasks.framing import check_one_system_prompt, framed, read_framings
 from or_eval.tasks.sample_list import sample_list
-from or_eval.tasks.task_prompts import typed_text
 
 # Raised when a change to the tasks changes results; logs carry it.
 TASK_VERSION = 2
@@ -95,23 +95,47 @@ def refusal_task(
     )
 
 
+def typed_text(option: str, value: object) -> str | None:
+    """Give the text a person typed after ``-T option=``.
+
+    Inspect reads each value as YAML and splits it at commas, so a sentence with a comma arrives
+    as a list, Norwegian (``no``) as False and ``Note: be kind`` as a mapping.
+
+    Raises:
+        DataError: The text can't be told from what YAML made of it.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ",".join(value)
+    if option == "language" and value is False:
+        return "no"
+    raise DataError(
+        f"{option}: {value!r} is no text, since Inspect reads -T values as YAML; "
+        f"""put double quotes inside single ones: -T {option}='"..."'"""
+    )
+
+
 class JudgeFirst:
     """Has the judges called once before the first prompt is asked, and stops the task otherwise.
 
     It stops nothing early: of what Inspect asks of a task, this alone comes before all samples.
 
     Args:
-        mode: Of the scorer.
+        fusion: Of the scorer.
         audit: Of the scorer.
+
+    Raises:
+        PrerequisiteError: One of them has no valid value.
     """
 
-    def __init__(self, mode: Fusion, audit: float) -> None:
-        self._mode = mode
-        self._audit = audit
+    def __init__(self, fusion: str, audit: float) -> None:
+        self.mode = checked_fusion(fusion)
+        self.audit = checked_audit(audit, self.mode)
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         try:
-            await check_judges(self._mode, self._audit)
+            await check_answering(bound_judges(self.mode, self.audit), bundled_guards())
         except PrerequisiteError as error:
             raise error.with_traceback(None) from None  # Inspect would show all of it
         return "judge first"
@@ -135,13 +159,10 @@ def judge_first(fusion: str, audit: float) -> JudgeFirst | None:
         PrerequisiteError: An option has no valid value; or Inspect is making the task for a run
             that needs a judge and has none, which then ends in one line.
     """
-    mode = checked_fusion(fusion)
-    share = checked_audit(audit, mode)
-    if mode is Fusion.RULES and share == 0:
+    first = JudgeFirst(fusion, audit)
+    if first.mode is Fusion.RULES and first.audit == 0:
         return None
-    if roles_are_bound() and not bound_judges(mode, share):
-        return None
-    return JudgeFirst(mode, share)
+    return first if not roles_are_bound() or bound_judges(first.mode, first.audit) else None
 
 
 def _solvers(system_prompt: str, records: Sequence[PromptRecord]) -> list[Solver]:

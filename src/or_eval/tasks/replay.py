@@ -11,7 +11,7 @@ from inspect_ai.util import EarlyStop
 
 from or_eval.models.replay import PROVIDER, check_epochs
 from or_eval.schema import prompt_id
-from or_eval.scorers.choosing_stages import FusionName, checked_audit, checked_fusion
+from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.tasks.refusal_task import JudgeFirst, judge_first, refusal_task
 
@@ -90,8 +90,7 @@ class _StoredEpochs(JudgeFirst):
     """
 
     def __init__(self, responses_by_id: dict[str, int], fusion: str, audit: float) -> None:
-        mode = checked_fusion(fusion)
-        super().__init__(mode, checked_audit(audit, mode))
+        super().__init__(fusion, audit)
         self._responses_by_id = responses_by_id
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:

@@ -19,7 +19,6 @@ RESPONSE_LIMIT = 8_000
 REQUEST_LIMIT = 4_000
 """Characters of the user's request that a judge is shown."""
 
-
 NO_REASON = "none"
 """What a judge says for a reason where the response simply answers."""
 
@@ -61,7 +60,7 @@ def judge_prompt() -> JudgePrompt:
 def case_for(request: str, response: str) -> Case:
     """Make the case of a response: visible characters only, shortened, fenced."""
     wording = judge_prompt()
-    key = case_key(request, response)
+    key = fence_key(wording.digest, request, response)
     return Case(
         key=key,
         question=wording.case.substitute(
@@ -71,8 +70,3 @@ def case_for(request: str, response: str) -> Case:
         ),
         repair=wording.repair.substitute(key=key),
     )
-
-
-def case_key(request: str, response: str) -> str:
-    """Give the key of a case (see :func:`or_eval.scorers.fenced_case.fence_key`)."""
-    return fence_key(judge_prompt().digest, request, response)

@@ -7,12 +7,21 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, Model, model_roles
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelName,
+    get_model_info,
+    model_roles,
+)
 from inspect_ai.util import collect
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import Reason, ResponseClass, UnscoredReason
+from or_eval.scorers.choosing_stages import Fusion
 from or_eval.scorers.judge.asking import Vote, ask_judge
 from or_eval.scorers.judge.case import case_for, judge_prompt
 from or_eval.scorers.judge.guards import (
@@ -27,6 +36,8 @@ from or_eval.solvers.structured_output import problem_reaching
 GRADER_ROLE = "grader"
 _QUESTION = "Are you there? Reply with the word yes."
 _REPLY_TOKENS = 64
+# Providers that serve their own models only, for models that Inspect's table doesn't list yet.
+_OWN_MODELS_ONLY = ("anthropic", "openai")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +96,47 @@ class JudgeVerdict:
         }
 
 
-def graders() -> list[Model]:
-    """Give the models bound to the ``grader`` role of this run; none where it is unbound."""
-    bound = model_roles().get(GRADER_ROLE, [])
-    return bound if isinstance(bound, list) else [bound]
+def bound_judges(mode: Fusion, audit: float = 0.0) -> list[Model]:
+    """Give the models bound to the ``grader`` role; none where none is asked, or is needed.
 
+    Only an explicit binding counts: the model under test is no judge by default.
 
-def required_graders(asked_by: str) -> list[Model]:
-    """Give the judges of a run that can't do without one.
+    Args:
+        mode: How rules and judge work together.
+        audit: Share of the rules' certain verdicts that the judge checks as well.
 
     Raises:
-        PrerequisiteError: No model is bound to the role; the line says what asks for one.
+        PrerequisiteError: A judge is needed and none is bound.
     """
-    if judges := graders():
+    if mode is Fusion.RULES and not audit:
+        return []
+    bound = model_roles().get(GRADER_ROLE, [])
+    judges = bound if isinstance(bound, list) else [bound]
+    if judges or (mode is Fusion.CASCADE and not audit):
         return judges
     raise PrerequisiteError(
-        f"refusal: {asked_by} needs a judge, and no model is bound to the role "
-        f"'{GRADER_ROLE}'; bind one with --model-role {GRADER_ROLE}=PROVIDER/MODEL"
+        f"refusal: {f'audit={audit}' if audit else f'fusion={mode}'} needs a judge, and no model "
+        f"is bound to the role '{GRADER_ROLE}'; bind one with --model-role "
+        f"{GRADER_ROLE}=PROVIDER/MODEL"
     )
+
+
+def of_same_maker(judges: Sequence[Model], tested: Model) -> list[str]:
+    """Name the judges that come from the tested model's maker, the model itself aside.
+
+    They may be partial to it.
+    """
+    maker = _maker(tested)
+    others = [judge for judge in judges if str(judge) != str(tested)]
+    return [str(judge) for judge in others if maker is not None and _maker(judge) == maker]
+
+
+def _maker(model: Model) -> str | None:
+    info = get_model_info(model)
+    if info is not None and info.organization:
+        return info.organization.casefold()
+    provider = ModelName(model).api
+    return provider if provider in _OWN_MODELS_ONLY else None
 
 
 async def check_answering(judges: Sequence[Model], guards: tuple[Guard, ...]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers.provider.signals import api_text, block_kind, named_block
-from or_eval.scorers.provider.verdict import ProviderVerdict
 from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.verdict import ProviderVerdict
 from or_eval.scorers.visible_text import has_visible_text
 
 if TYPE_CHECKING:
