@@ -81,7 +81,7 @@ async def judged(
     mode: Fusion,
     judges: Sequence[Model],
     audit: AuditOf | None = None,
-    guards: tuple[Guard, ...] | None = None,
+    guards: tuple[Guard, ...] = (),
 ) -> Stages:
     """Ask the judges of a response, where they are needed.
 
@@ -91,14 +91,13 @@ async def judged(
         mode: How rules and judge work together.
         judges: The judges; none where none are bound.
         audit: How a certain verdict of the rules came to be audited, where it is.
-        guards: Formats of guard models among the judges; those that or-eval has by default.
+        guards: Formats of guard models among the judges, besides those that or-eval knows.
     """
     # Imported here: most who read responses have no judge.
-    from or_eval.scorers.judge import bundled_guards, judge_response
+    from or_eval.scorers.judge import judge_response
 
     if not judges or stages.provider.decides or not (audit or asks_judge(mode, stages.rules)):
         return stages
     said = exchange.before or exchange.prompt
-    formats = bundled_guards() if guards is None else guards
-    judge = await judge_response(said, exchange.spoken, judges, formats)
+    judge = await judge_response(said, exchange.spoken, judges, guards)
     return stages._replace(judge=judge, audit=audit)

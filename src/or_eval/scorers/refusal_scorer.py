@@ -26,7 +26,6 @@ from or_eval.scorers.fusion import AuditOf, Stages
 from or_eval.scorers.judge import (
     GRADER_ROLE,
     bound_judges,
-    bundled_guards,
     check_answering,
     guards_from,
     of_same_maker,
@@ -81,7 +80,7 @@ def refusal(
     mode = checked_fusion(fusion)
     audited_share = checked_audit(audit, mode)
     seed = checked_audit_seed(audit_seed)
-    formats = (*(guards_from(guards) if guards else ()), *bundled_guards())
+    formats = guards_from(guards) if guards else ()
 
     makers_checked = False
     one_at_a_time = anyio.Lock()

@@ -1,7 +1,7 @@
 """The judge: models in the ``grader`` role that read a response where rules don't suffice."""
 
 from or_eval.scorers.judge.asking import Vote
-from or_eval.scorers.judge.guards import bundled_guards, guards_from
+from or_eval.scorers.judge.guards import guards_from
 from or_eval.scorers.judge.panel import (
     GRADER_ROLE,
     JudgeVerdict,
@@ -17,7 +17,6 @@ __all__ = [
     "JudgeVerdict",
     "Vote",
     "bound_judges",
-    "bundled_guards",
     "check_answering",
     "guards_from",
     "judge_response",

@@ -80,10 +80,15 @@ def guards_from(path: str) -> tuple[Guard, ...]:
         ) from error
 
 
-def guard_for(judge: Model, guards: tuple[Guard, ...]) -> Guard | None:
-    """Find the format of a judge by its name; None for one that is asked as any model is."""
-    name = judge.name.lower()
-    return next((guard for guard in guards if any(part in name for part in guard.names)), None)
+def guard_for(judge: Model, further: tuple[Guard, ...] = ()) -> Guard | None:
+    """Find the format of a judge by its name; None for one that is asked as any model is.
+
+    Args:
+        judge: The judge.
+        further: Formats that go before those that or-eval knows.
+    """
+    name, known = judge.name.lower(), (*further, *bundled_guards())
+    return next((guard for guard in known if any(part in name for part in guard.names)), None)
 
 
 async def ask_guard(judge: Model, guard: Guard, request: str, response: str) -> Vote:

@@ -139,7 +139,7 @@ def _maker(model: Model) -> str | None:
     return provider if provider in _OWN_MODELS_ONLY else None
 
 
-async def check_answering(judges: Sequence[Model], guards: tuple[Guard, ...]) -> None:
+async def check_answering(judges: Sequence[Model], guards: tuple[Guard, ...] = ()) -> None:
     """Call each judge once that hasn't answered yet, so that a wrong name or key is told at once.
 
     Raises:
@@ -167,7 +167,7 @@ async def judge_response(
         request: What the user asked.
         response: What the model under test said, without its reasoning.
         judges: The judges; one is a panel of its own.
-        guards: Formats of those that aren't asked as any model is.
+        guards: Formats of those that aren't asked as any model is, besides those that are known.
     """
     case = case_for(request, response)
 
