@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import click
 
-from or_eval.cli.label.adjudicate import adjudicate
+from or_eval.cli.label.answers import adjudicate, import_, status
 from or_eval.cli.label.export import export
-from or_eval.cli.label.import_ import import_
 from or_eval.cli.label.plan import plan
 from or_eval.cli.label.start import start
-from or_eval.cli.label.status import status
 
 
 @click.group("label")

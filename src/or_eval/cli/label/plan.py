@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
+from or_eval.analysis.conflicts import OnConflict
+from or_eval.analysis.responses import read_logs
+from or_eval.analysis.tables import terminal_table
 from or_eval.cli.label.options import EXISTING_FOLDER
 from or_eval.cli.options import on_conflict_option, scorer_option
-
-if TYPE_CHECKING:
-    from or_eval.analysis.conflicts import OnConflict
+from or_eval.labelling.planning import next_batch, plan_labels
+from or_eval.labelling.sampled import labelled_truth, write_batch
+from or_eval.labelling.sampling import with_something_to_judge
 
 
 @click.command("plan")
@@ -52,14 +55,6 @@ def plan(
       or-eval label plan logs --half-width 3
       or-eval label plan logs --folder labels --half-width 3 --batch 200 --write
     """
-    from rich.console import Console
-
-    from or_eval.analysis.responses import read_logs
-    from or_eval.analysis.tables import terminal_table
-    from or_eval.labelling.planning import next_batch, plan_labels
-    from or_eval.labelling.sampled import labelled_truth, write_batch
-    from or_eval.labelling.sampling import with_something_to_judge
-
     if write and folder is None:
         raise click.UsageError("--write needs the --folder of the first batch")
     read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)

@@ -53,40 +53,27 @@ class Vote(NamedTuple):
 async def ask_judge(judge: Model, case: Case) -> Vote:
     """Ask a judge for its verdict on a case; whatever goes wrong costs its vote, not the sample."""
 
-    def read(reply: str) -> ReadVerdict | None:
-        return read_verdict(reply, case.key)
+    def read(reply: str) -> Vote | None:
+        return read_verdict(reply, case.key, str(judge))
 
     try:
         asked = await ask_case(judge, judge_prompt().system, case, _VERDICT_SCHEMA, read)
     except Exception as error:
         return Vote(str(judge), None, None, failure(error, judge))
     if asked.answer is not None:
-        return Vote(str(judge), *asked.answer)
+        return asked.answer
     if asked.blocked:
         return Vote(str(judge), None, None, "its provider blocked the request (content_filter)")
     return Vote(str(judge), None, None, "no readable verdict, asked twice")
 
 
-class ReadVerdict(NamedTuple):
-    """A verdict that could be read.
-
-    Attributes:
-        label: The class.
-        reason: The ground it names; None for an answer that has none.
-        why: What it says for it, in its own words.
-    """
-
-    label: ResponseClass
-    reason: Reason | None
-    why: str | None
-
-
-def read_verdict(completion: str, key: str) -> ReadVerdict | None:
+def read_verdict(completion: str, key: str, judge: str = "") -> Vote | None:
     """Read the verdict that a judge's reply ends with.
 
     Args:
         completion: The judge's reply, without its reasoning.
         key: Key of the case.
+        judge: Name of the judge.
 
     Returns:
         The verdict, or None for a reply that holds none.
@@ -101,12 +88,8 @@ def read_verdict(completion: str, key: str) -> ReadVerdict | None:
     behind = completion.rpartition("}")[2].lower()
     if any(other.value in behind for other in ResponseClass if other is not label):
         return None  # it takes its verdict back
-    return ReadVerdict(label, _reason(answer.get("reason"), label), short_reason(answer.get("why")))
-
-
-def _reason(said: object, label: ResponseClass) -> Reason | None:
-    """Read the ground. One that can't be read leaves the class standing."""
-    word = str(said).strip().lower()
-    if word in list(Reason):
-        return Reason(word)
-    return Reason.UNKNOWN if label.refused else None
+    ground = str(answer.get("reason")).strip().lower()
+    # A ground that can't be read leaves the class standing.
+    unread = Reason.UNKNOWN if label.refused else None
+    reason = Reason(ground) if ground in list(Reason) else unread
+    return Vote(judge, label, reason, short_reason(answer.get("why")))

@@ -1,19 +1,23 @@
-"""``or-eval label import``: annotations brought back."""
+"""``or-eval label import``, ``status`` and ``adjudicate``: what annotators said."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
-from or_eval.cli.label.options import EXISTING_FOLDER, check_spreadsheets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from or_eval.labelling.history import Annotation
-    from or_eval.labelling.rounds import Round
+from or_eval.analysis.tables import terminal_table
+from or_eval.cli.label.options import EXISTING_FOLDER, check_names, check_spreadsheets
+from or_eval.folder_lock import locked
+from or_eval.labelling.folder import tasks_by_key, write_adjudication, write_labels
+from or_eval.labelling.history import Annotation, append, checked
+from or_eval.labelling.labels import disputed, labels, progress
+from or_eval.labelling.rounds import Round, home, read_round
+from or_eval.labelling.studio.interface import read_export
+from or_eval.labelling.studio.projects import running_annotations
+from or_eval.labelling.studio.server import names_by_account, read_access
 
 
 @click.command("import")
@@ -26,13 +30,6 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
     its annotator's by its name. What was imported before isn't again; what somebody changed since
     is added, and counts from then on.
     """
-    from or_eval.folder_lock import locked
-    from or_eval.labelling.folder import write_labels
-    from or_eval.labelling.history import append, checked
-    from or_eval.labelling.labels import disputed, labels
-    from or_eval.labelling.rounds import home, read_round
-    from or_eval.labelling.studio.projects import running_annotations
-
     place, given = home(folder), read_round(folder)
     sources: list[tuple[str, Iterable[Annotation]]] = [
         (path.name, _annotations(path, folder, given)) for path in files
@@ -56,11 +53,10 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
 
 
 def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]:
-    from or_eval.labelling.folder import tasks_by_key
-
     tasks = tasks_by_key(folder)
     if path.suffix.lower() == ".xlsx":
         check_spreadsheets()
+        # Imported here: it needs what was just checked.
         from or_eval.labelling.spreadsheet import read_spreadsheet
 
         if path.stem not in given.annotators:
@@ -74,7 +70,35 @@ def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]
             f"{path.name}: is neither a filled-in spreadsheet nor a JSON export of Label Studio; "
             "save a sheet as .xlsx, under the name it had"
         )
-    from or_eval.labelling.studio.interface import read_export
-    from or_eval.labelling.studio.server import names_by_account, read_access
-
     return read_export(path, tasks, names_by_account(read_access(folder)))
+
+
+@click.command("status")
+@click.argument("folder", type=EXISTING_FOLDER)
+def status(folder: Path) -> None:
+    """Tell how far annotators are, how they did on known cases, and what waits for a decision."""
+    place = home(folder)
+    Console().print(terminal_table(progress(place), "Annotators"))
+    click.echo(f"{len(disputed(place))} tasks with answers that differ wait for a decision.")
+
+
+@click.command("adjudicate")
+@click.argument("folder", type=EXISTING_FOLDER)
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    metavar="NAME",
+    help="Who decides, and gets a spreadsheet; give it once for each.",
+)
+def adjudicate(folder: Path, annotators: tuple[str, ...]) -> None:
+    """Write what annotators differ on as tasks for somebody who decides.
+
+    The tasks go to a folder of their own within FOLDER, to start and import as any other. A
+    decision counts before all that annotators said; theirs stays in the history.
+    """
+    check_names(annotators)
+    if annotators:
+        check_spreadsheets()
+    out, count = write_adjudication(folder, annotators)
+    click.echo(f"{out}: {count} tasks to decide")
