@@ -17,6 +17,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from golden_builds import built_lines
+from golden_files import assert_golden
 from multilingual_models import CATEGORIES, TOXIC, model
 from or_eval.analysis.lineage import CHOSE, lineage_effects
 from or_eval.analysis.responses import read_logs
@@ -109,7 +111,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Sta
         asking = Asking(roles=tuple(roles(server)), config={"max_retries": 0}, display="none")
         recipe = load_recipe("multilingual", changes(out.parent))
         facts = Build(recipe, out, asking, limit=BASE, say=SAY).run()
+        (out.parent / "asked.txt").write_text(
+            "\n".join(built_lines(out, server.requests, whole=False))
+        )
     return out, {fact.name: fact for fact in facts}
+
+
+@pytest.mark.skipif(FULL, reason="the golden file is of a few prompts")
+def test_what_is_asked_and_made(built: Any, request: pytest.FixtureRequest) -> None:
+    lines = (built[0].parent / "asked.txt").read_text().splitlines()
+    assert_golden("builds/multilingual.txt", lines, request)
 
 
 def rows_of(out: Path, stage: str) -> dict[str, PromptRecord]:
