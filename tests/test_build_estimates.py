@@ -9,8 +9,10 @@ import pytest
 
 from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.models import Asking
+from or_eval.dataset_builders.engine.readiness import check_ready
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.errors import BuildError
 from real_lengths import moderator, target, writer
 from scripted_builds import servers
 from servers import Request
@@ -70,3 +72,40 @@ def test_a_judge_is_reckoned_with_where_one_is_bound(tmp_path: Path) -> None:
     assert dollars[0] == pytest.approx((28 * 2.5 + 300 * 10) / 1000)
     assert dollars[1] is None
     assert (stages["split"].rows_in, stages["publish"].rows_in) == (1000, 1000)
+
+
+ASKED = {
+    "panel": ("{stage: natural}", "moderator", 8),
+    "turns": ("{stage: translate, languages: [de]}", "translator", 8),
+    "pool": ("{stage: natural}", "moderator", 4),
+}
+
+
+@pytest.mark.parametrize("how", ASKED)
+def test_roles_are_reckoned_with_as_they_are_asked(tmp_path: Path, how: str) -> None:
+    stage, role, calls = ASKED[how]
+    (tmp_path / "four.csv").write_text(
+        "prompt,category\n" + "".join(f"How do I do {n}?,hate\n" for n in range(4))
+    )
+    models = f"{{{how}: [a/{'b, c/d' if how != 'pool' else 'b, a/b'}]}}"
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(
+        f"name: r\ntaxonomy: or_bench\nmodels: {{{role}: {models}}}\nstages:\n"
+        f"  - {{stage: seeds, data: {tmp_path}/four.csv, label: toxic}}\n  - {stage}\n"
+    )
+    _, planned_stage = planned(Build(load_recipe(recipe), tmp_path / "out", Asking()))
+    assert sum(item.calls for item in planned_stage.asked) == calls
+    assert {item.calls for item in planned_stage.asked} == {4}
+
+
+@pytest.mark.parametrize("how", ["panel", "turns"])
+def test_models_of_another_sense_are_told_before_anything_runs(tmp_path: Path, how: str) -> None:
+    other = {"panel": "turns", "turns": "panel"}[how]
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(
+        "name: r\ntaxonomy: or_bench\nstages:\n  - {stage: seeds, data: x.csv, label: toxic}\n"
+        f"  - {ASKED[how][0]}\n"
+    )
+    asking = Asking(roles=(f"{ASKED[how][1]}={{{other}: [a/b, c/d]}}",))
+    with pytest.raises(BuildError, match=f"asks the role '{ASKED[how][1]}' as .*{how}"):
+        check_ready(Build(load_recipe(recipe), tmp_path / "out", asking))

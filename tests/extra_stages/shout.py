@@ -65,4 +65,4 @@ def plan(rows: int, params: ShoutParams, context: StageContext) -> Plan:
     return Plan(rows, (Calls(WRITER, rows, rows * 5, rows * 7),))
 
 
-STAGE = Stage(ShoutParams, run, plan, roles=(WRITER,))
+STAGE = Stage(ShoutParams, run, plan, roles={WRITER: "turns"})

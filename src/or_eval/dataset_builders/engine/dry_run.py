@@ -11,8 +11,6 @@ from inspect_ai.model import ModelUsage
 from or_eval.dataset_builders.engine.ports import (
     SHORT_PROMPT_TOKENS,
     TARGET,
-    TRANSLATOR,
-    WRITER,
     Calls,
     Spent,
 )
@@ -151,7 +149,7 @@ def _of_the_same_rows(name: str, recipe: Recipe) -> set[str]:
     while left:
         entry = entries[left.pop()]
         found.add(entry.name)
-        if not {WRITER, TRANSLATOR} & set(stage(entry.kind).roles):
+        if stage(entry.kind).makes != "instead":
             left += entry.needs
     return found
 
@@ -171,8 +169,8 @@ def _asked(
     names = [model.name for model in bound.models] if bound is not None else [""]
     if not is_role:
         names = [calls.role]
-    if calls.role == WRITER:
-        # Writers take turns; each moderator is asked everything.
+    kind = stage(entry.kind)
+    if (kind.roles | kind.optional_roles).get(calls.role) == "turns":
         calls = calls._replace(
             calls=-(-calls.calls // len(names)),
             input_tokens=-(-calls.input_tokens // len(names)),

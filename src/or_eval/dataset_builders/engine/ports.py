@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 from pydantic import BaseModel, ConfigDict
 
 from or_eval.dataset_builders.engine.conversations import Question, Talk
-from or_eval.dataset_builders.engine.models import Binding, BoundModel, Sense, digest_of
+from or_eval.dataset_builders.engine.models import Binding, BoundModel, digest_of
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.engine.workers import Map
-from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 from or_eval.sources import catalogue
 
@@ -111,6 +110,10 @@ class Used(NamedTuple):
 
 Outcome: TypeAlias = Kept | Dropped | Chosen | Table | Tested | Used | Short
 """What a stage gives, one after the other, in an order that depends on its input alone."""
+
+
+Asked: TypeAlias = Literal["panel", "turns"]
+"""How a stage asks the models of a role: all of them, or each thing one of them in turn."""
 
 
 Makes: TypeAlias = Literal["nothing", "beside", "instead"]
@@ -292,7 +295,7 @@ class StageContext:
 
     def panel(self, role: str) -> tuple[BoundModel, ...]:
         """Give the models of a role that are all to be asked."""
-        return self._bound(role, "panel").models
+        return self._bound(role)
 
     def in_turn(self, role: str, about: str) -> tuple[BoundModel, ...]:
         """Give the models of a role in the turn in which they are asked about something.
@@ -300,16 +303,14 @@ class StageContext:
         The turn hangs on the thing and the models alone: another model among them takes over its
         share of the things, and the others stay where they are.
         """
-        models = self._bound(role, "turns").models
+        models = self._bound(role)
         if len(models) == 1:
             return models
         return tuple(sorted(models, key=lambda model: digest_of([about, model.identity])))
 
-    def _bound(self, role: str, sense: Sense) -> Binding:
-        bound = self.models.get(role) or self.models.get("") or Binding(())
-        if bound.sense not in (None, sense) and len(bound.models) > 1:
-            raise BuildError(f"models: {role}: is asked as a {sense}, and not as {bound.sense}")
-        return bound
+    def _bound(self, role: str) -> tuple[BoundModel, ...]:
+        bound = self.models.get(role) or self.models.get("")
+        return bound.models if bound is not None else ()
 
 
 def _no_files(_: Any) -> Sequence[Path]:
@@ -363,7 +364,8 @@ class Stage:
         run: From rows to what becomes of them. The rows of several inputs come one after the
             other, without duplicates.
         plan: From the number of rows that come in at most to an estimate; by default all may stay.
-        roles: Model roles that it asks.
+        roles: Model roles that it asks, and whether all models of a role are asked (``panel``) or
+            each thing has one of them (``turns``).
         asks: Whether it asks them at all with given parameters.
         optional_roles: Model roles that it asks where they are bound.
         describes_recipe: Whether its result tells of the whole recipe, as a data card does; any
@@ -393,9 +395,9 @@ class Stage:
     params: type[StageParams]
     run: Callable[[Rows, Any, StageContext], Iterator[Outcome]]
     plan: Callable[[int, Any, StageContext], Plan] = _all_stay
-    roles: tuple[str, ...] = ()
+    roles: Mapping[str, Asked] = field(default_factory=dict)
     asks: Callable[[Any], bool] = _always
-    optional_roles: tuple[str, ...] = ()
+    optional_roles: Mapping[str, Asked] = field(default_factory=dict)
     describes_recipe: bool = False
     parts: Callable[[Any], Sequence[str]] | None = None
     gives_logs: bool = False
@@ -412,6 +414,6 @@ class Stage:
     says_short: bool = False
     gives_more: bool = False
 
-    def roles_asked(self, params: StageParams) -> tuple[str, ...]:
+    def roles_asked(self, params: StageParams) -> Mapping[str, Asked]:
         """Give the roles that need a model with these parameters."""
-        return self.roles if self.asks(params) else ()
+        return self.roles if self.asks(params) else {}

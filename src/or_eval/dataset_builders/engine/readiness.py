@@ -21,6 +21,7 @@ from or_eval.solvers.structured_output import failure
 _QUESTION = "Reply with the word yes."
 _REPLY_TOKENS = 64
 _SECONDS = 120
+_AS = {"panel": "a panel", "turns": "models that take turns", "pool": "a pool"}
 
 
 def check_ready(build: Build) -> None:
@@ -43,8 +44,14 @@ def check_ready(build: Build) -> None:
         place = Place(build.recipe.taxonomy, entry.inputs, build.recipe.tested(entry))
         if lacking := kind.problem(entry.params, place):
             raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
-        for role in kind.roles_asked(entry.params):
-            if role not in models and "" not in models:
+        for role, asked in (kind.roles_asked(entry.params) | kind.optional_roles).items():
+            bound = models.get(role) or models.get("")
+            if bound is not None and bound.sense not in (None, asked) and len(bound.models) > 1:
+                raise BuildError(
+                    f"stage {entry.name}: asks the role '{role}' as {_AS[asked]}, and not as "
+                    f"{_AS[bound.sense]}; change the recipe's models, or --model-role"
+                )
+            if bound is None and role in kind.roles:
                 raise BuildError(
                     f"stage {entry.name}: asks the role '{role}', and no model is bound to it; "
                     f"add --model-role {role}=PROVIDER/MODEL (or --model for all roles)"

@@ -206,7 +206,7 @@ STAGE = Stage(
     AssessParams,
     run,
     plan,
-    roles=(MODERATOR,),
+    roles={MODERATOR: "panel"},
     prompts=_files,
     parts=_parts,
     problem=_problem,

@@ -149,7 +149,7 @@ STAGE = Stage(
     ClassifyParams,
     run,
     plan,
-    roles=(CLASSIFIER,),
+    roles={CLASSIFIER: "panel"},
     prompts=_files,
     parts=lambda params: [NO_MAJORITY, UNSURE, ANOTHER, OTHER, TOO_LONG],
 )

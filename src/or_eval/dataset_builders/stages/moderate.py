@@ -192,4 +192,4 @@ def _parts(params: ModerateParams) -> list[str]:
     return ["toxic" if params.keep == "safe" else "safe", *undecided, unfit]
 
 
-STAGE = Stage(ModerateParams, run, plan, roles=(MODERATOR,), prompts=_files, parts=_parts)
+STAGE = Stage(ModerateParams, run, plan, roles={MODERATOR: "panel"}, prompts=_files, parts=_parts)

@@ -75,7 +75,7 @@ STAGE = Stage(
     NaturalParams,
     run,
     plan,
-    roles=(MODERATOR,),
+    roles={MODERATOR: "panel"},
     prompts=lambda params: [prompt_path("natural")],
     parts=lambda params: [PATCHED, "disagreement", "unreadable", BLOCKED, FAILED, "too long"],
 )

@@ -112,6 +112,6 @@ STAGE = Stage(
     RespondParams,
     run,
     plan,
-    roles=(RESPONDER,),
+    roles={RESPONDER: "turns"},
     parts=lambda params: [BLOCKED, FAILED, _EMPTY],
 )

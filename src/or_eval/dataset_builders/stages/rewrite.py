@@ -275,7 +275,7 @@ STAGE = Stage(
     RewriteParams,
     run,
     plan,
-    roles=(WRITER,),
+    roles={WRITER: "turns"},
     prompts=_prompts,
     data=embedding_stage.data,
     parts=_parts,

@@ -169,7 +169,7 @@ STAGE = Stage(
     ScreenParams,
     run,
     plan,
-    roles=(MODERATOR,),
+    roles={MODERATOR: "panel"},
     prompts=_files,
     data=embedding_stage.data,
     parts=_parts,

@@ -360,7 +360,7 @@ STAGE = Stage(
     SeedsParams,
     run,
     plan,
-    roles=(WRITER,),
+    roles={WRITER: "turns"},
     asks=lambda params: params.data is None,
     prompts=_prompts,
     data=_data,

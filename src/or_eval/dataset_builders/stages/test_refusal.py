@@ -171,7 +171,7 @@ STAGE = Stage(
     RefusalTestParams,
     run,
     plan,
-    optional_roles=(GRADER_ROLE,),
+    optional_roles={GRADER_ROLE: "panel"},
     data=_data,
     parts=lambda params: (),
     gives_logs=True,

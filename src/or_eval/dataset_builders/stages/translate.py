@@ -131,7 +131,7 @@ STAGE = Stage(
     TranslateParams,
     run,
     plan,
-    roles=(TRANSLATOR,),
+    roles={TRANSLATOR: "turns"},
     prompts=lambda params: [prompt_path(TRANSLATE)],
     data=embedding_stage.data,
     parts=lambda params: [*REASONS, IN_LANGUAGE],
