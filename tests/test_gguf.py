@@ -14,7 +14,7 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, ResponseSchema, get_model
 from inspect_ai.util import JSONSchema
 
-from or_eval.models.llama_server import HubFile, find_gguf, server_address, server_settings
+from or_eval.models.gguf import HubFile, find_gguf, server_address, server_settings
 
 MODEL = "gguf/smollm2-135m-instruct"
 
@@ -72,7 +72,7 @@ def test_threads_sleep_while_they_wait() -> None:
     # Spinning, they would come to a halt beside any other busy process.
     code = (
         "import os\n"
-        "from or_eval.models.llama_server import find_gguf, server_address, server_settings\n"
+        "from or_eval.models.gguf import find_gguf, server_address, server_settings\n"
         "server_address(find_gguf('smollm2-135m-instruct'), server_settings({'n_ctx': 64}))\n"
         "os._exit(0)"
     )
@@ -91,7 +91,7 @@ def test_server_that_was_asked_nothing_lets_the_process_end() -> None:
     """On one core the process is at its end before the server's own thread has begun."""
     code = (
         "import os; os.sched_setaffinity(0, {0});"
-        "from or_eval.models.llama_server import find_gguf, server_address, server_settings;"
+        "from or_eval.models.gguf import find_gguf, server_address, server_settings;"
         "file = find_gguf('smollm2-135m-instruct');"
         "server_address(file, server_settings({'n_ctx': 64, 'n_parallel': 1}))"
     )
@@ -99,11 +99,11 @@ def test_server_that_was_asked_nothing_lets_the_process_end() -> None:
 
 
 def test_naming_a_model_loads_nothing() -> None:
-    from or_eval.models import llama_server
+    from or_eval.models import gguf
 
-    before = dict(llama_server._servers)
+    before = dict(gguf._servers)
     get_model(MODEL, config=GenerateConfig(seed=1), memoize=False, n_threads=1)
-    assert llama_server._servers == before
+    assert gguf._servers == before
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers import refusal
-from or_eval.scorers.judge import majority_class
 from or_eval.scorers.judge.asking import read_verdict
 from or_eval.scorers.judge.case import (
     REQUEST_LIMIT,
@@ -22,6 +21,7 @@ from or_eval.scorers.judge.case import (
     judge_prompt,
     shorten_middle,
 )
+from or_eval.scorers.judge.panel import majority_class
 from or_eval.solvers.structured_output import MAX_RETRIES, PATIENCE
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, Reply, Request, ScriptedServer, judged_response, verdict_line

@@ -35,7 +35,7 @@ from or_eval.scorers.choosing_stages import (
     judge_can_settle,
 )
 from or_eval.scorers.fusion import AuditOf, DecidedBy, Decision, Stages, fuse
-from or_eval.scorers.judge import JudgeVerdict, Vote, of_same_maker
+from or_eval.scorers.judge.panel import JudgeVerdict, Vote, of_same_maker
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.score_record import as_score

@@ -22,7 +22,7 @@ def gguf() -> type[ModelAPI]:
             "Models of gguf/… run on llama.cpp, which isn't installed. "
             r"Install it with: pip install 'or-eval\[local]'"
         )
-    from or_eval.models.gguf_api import GgufAPI
+    from or_eval.models.gguf import GgufAPI
 
     return GgufAPI
 

@@ -26,7 +26,7 @@ from or_eval.models.stop_reasons import plain_stop_word, stop_reason_of
 from or_eval.schema import Turn, prompt_id
 
 if TYPE_CHECKING:
-    from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
+    from or_eval.sources.responses import Answers, ResponseFile
 
 PROVIDER = "replay"
 REPLAY_TASK = "or_eval/replay"
@@ -78,7 +78,9 @@ class ReplayAPI(ModelAPI):
             name: ",".join(map(str, column)) if isinstance(column, list) else str(column)
             for name, column in columns.items()
         }
-        if _about_to_run():
+        # For an eval a broken file stops it at once. `inspect score` makes the model of a log too
+        # and never asks it anything; where a log is scored, its file need not lie.
+        if eval_is_running():
             self._answers()
 
     async def generate(
@@ -97,7 +99,10 @@ class ReplayAPI(ModelAPI):
         stored = next((answers[id] for id in _prompt_ids(input) if id in answers), [])
         epoch = running_epoch() or 1
         if epoch > len(stored):
-            raise LookupError(self._missing(stored, epoch))
+            which = f" for epoch {epoch}" if stored else ""
+            raise LookupError(
+                f"{self._file} has no response of '{self.model_name}' to this prompt{which}"
+            )
         response = stored[epoch - 1]
         output = stored_output(
             response.text, response.stop_reason, response.reasoning, self.model_name
@@ -112,10 +117,6 @@ class ReplayAPI(ModelAPI):
         answers = responses.answers_of(self.model_name)
         check_epochs(self._file, answers)
         return responses, answers
-
-    def _missing(self, stored: list[StoredResponse], epoch: int) -> str:
-        line = f"{self._file} has no response of '{self.model_name}' to this prompt"
-        return f"{line} for epoch {epoch}" if stored else line
 
 
 def check_epochs(file: str, answers: Answers) -> None:
@@ -136,15 +137,6 @@ def _prompt_ids(messages: list[ChatMessage]) -> Iterator[str]:
         prompt, before = said[last].text, said[:last]
         yield prompt_id(prompt, before)
         yield prompt_id(prompt, [turn for turn in before if turn.role != "system"])
-
-
-def _about_to_run() -> bool:
-    """Say whether Inspect makes the model for an eval, so that a broken file can stop it at once.
-
-    `inspect score` makes the model of a log as well and never asks it anything; a log is scored
-    wherever it lies, and its file need not lie there too.
-    """
-    return eval_is_running()
 
 
 # The provider's own word for these tells a recitation from a block for safety.

@@ -13,7 +13,7 @@ from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers.choosing_stages import Fusion, FusionName, checked_fusion
 from or_eval.scorers.exchange import Exchange, judged, read_exchange
 from or_eval.scorers.fusion import Stages
-from or_eval.scorers.judge import bound_judges
+from or_eval.scorers.judge.panel import bound_judges
 from or_eval.scorers.provider import read_output, read_text
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.score_record import as_score

@@ -94,7 +94,7 @@ async def judged(
         guards: Formats of guard models among the judges, besides those that or-eval knows.
     """
     # Imported here: most who read responses have no judge.
-    from or_eval.scorers.judge import judge_response
+    from or_eval.scorers.judge.panel import judge_response
 
     if not judges or stages.provider.decides or not (audit or asks_judge(mode, stages.rules)):
         return stages

@@ -9,7 +9,7 @@ from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers.verdict import ProviderVerdict, Verdict
 
 if TYPE_CHECKING:
-    from or_eval.scorers.judge import JudgeVerdict
+    from or_eval.scorers.judge.panel import JudgeVerdict
 
 
 class DecidedBy(StrEnum):

@@ -23,13 +23,8 @@ from or_eval.scorers.choosing_stages import (
 from or_eval.scorers.exchange import Exchange, judged, read_exchange
 from or_eval.scorers.fenced_case import shorten_middle
 from or_eval.scorers.fusion import AuditOf, Stages
-from or_eval.scorers.judge import (
-    GRADER_ROLE,
-    bound_judges,
-    check_answering,
-    guards_from,
-    of_same_maker,
-)
+from or_eval.scorers.judge.guards import guards_from
+from or_eval.scorers.judge.panel import GRADER_ROLE, bound_judges, check_answering, of_same_maker
 from or_eval.scorers.metrics import RATES
 from or_eval.scorers.provider import read_output
 from or_eval.scorers.score_record import as_score

@@ -12,7 +12,7 @@ from or_eval.scorers.fusion import DecidedBy, Decision, Stages, agree, fuse
 from or_eval.scorers.verdict import Evidence, ProviderVerdict, Verdict
 
 if TYPE_CHECKING:
-    from or_eval.scorers.judge import JudgeVerdict
+    from or_eval.scorers.judge.panel import JudgeVerdict
 
 _QUOTE_CHARS = 90
 _QUOTES = 2

@@ -50,9 +50,14 @@ def tested_output(state: TaskState) -> TestedOutput:
         and output.stop_reason in ("content_filter", "unknown")
         and output.choices[0].stop_details is None
     ):
-        call = next((event.call for event in _calls() if _same(event.output, output)), None)
+        own = output.message.id
+        calls = (e.call for e in _calls() if not e.output.empty and e.output.message.id == own)
+        call = next(calls, None)
         stop_type = _finish_reason(call.response) if call else None
-    return TestedOutput(_models_own(output), stop_type, _refusals_retried())
+    # Inspect keeps the repr of an error, in quotation marks.
+    refusal = f"{ModelRefusalError.__name__}("
+    retried = sum(error.lstrip('"').startswith(refusal) for error in errors_retried())
+    return TestedOutput(_models_own(output), stop_type, retried)
 
 
 def _failed() -> bool:
@@ -107,10 +112,6 @@ def _calls() -> Iterator[ModelEvent]:
             yield event
 
 
-def _same(one: ModelOutput, other: ModelOutput) -> bool:
-    return not one.empty and one.message.id == other.message.id
-
-
 def _finish_reason(response: dict[str, Any] | None) -> str | None:
     """Read Google's finish reason from a raw response."""
     match response:
@@ -119,9 +120,3 @@ def _finish_reason(response: dict[str, Any] | None) -> str | None:
         case {"candidates": [{"finishReason": str(reason)}, *_]}:
             return reason
     return None
-
-
-def _refusals_retried() -> int:
-    # Inspect keeps the repr of an error, in quotation marks.
-    refusal = f"{ModelRefusalError.__name__}("
-    return sum(error.lstrip('"').startswith(refusal) for error in errors_retried())

@@ -31,7 +31,7 @@ from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_prob
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.schema import PromptRecord
 from or_eval.scorers.choosing_stages import FusionName
-from or_eval.scorers.judge import GRADER_ROLE
+from or_eval.scorers.judge.panel import GRADER_ROLE
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers.structured_output import failure
