@@ -434,7 +434,7 @@ class TestAsking:
 
     @pytest.mark.parametrize("role", [{"timeout": 1}, {"max_retries": 0}])
     def test_judge_that_hangs_is_given_up(self, role, tmp_path, monkeypatch):
-        monkeypatch.setattr("or_eval.scorers.keyed_answer.PATIENCE", 1)
+        monkeypatch.setattr("or_eval.scorers.judge.asking.PATIENCE", 1)
         started = time.monotonic()
         score, _ = judge_once(lambda r: Reply("late", delay=30), tmp_path, **role)
         assert time.monotonic() - started < 15

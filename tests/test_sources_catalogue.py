@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from or_eval.sources import catalogue, load_prompts
 from or_eval.sources.catalogue import Entry
-from or_eval.sources.choosing_layout import fitting_entries
+from or_eval.sources.columns import fitting_entries
 from or_eval.sources.layout import Layout
 
 SAMPLES = tomllib.loads(

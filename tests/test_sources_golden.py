@@ -23,7 +23,7 @@ from openpyxl import Workbook
 from golden_files import assert_golden
 from or_eval.sources import DataError, catalogue, load_prompts
 from or_eval.sources.answered_prompts import answered_prompts
-from or_eval.sources.choosing_layout import fitting_entries
+from or_eval.sources.columns import fitting_entries
 from or_eval.sources.files import read_table
 from or_eval.sources.responses import load_responses
 from or_eval.sources.row_writer import write_rows

@@ -10,7 +10,7 @@ from inspect_ai.model._providers import bedrock, google
 from or_eval.models.replay import stored_output
 from or_eval.models.stop_reasons import stop_reason_of
 from or_eval.scorers.provider import read_output
-from or_eval.sources.conventions import columns_for
+from or_eval.sources.columns import columns_for
 
 
 @pytest.mark.parametrize("said", FinishReason)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from or_eval.analysis.label_agreement import ANNOTATOR, LABELS
-from or_eval.sources.conventions import columns_for
+from or_eval.sources.columns import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID

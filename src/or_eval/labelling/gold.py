@@ -9,7 +9,7 @@ from typing import NamedTuple
 from or_eval.labelling.tasks import Task, task_key
 from or_eval.labelling.wording import Asks, wording
 from or_eval.scorers.visible_text import visible_text
-from or_eval.sources.conventions import columns_for
+from or_eval.sources.columns import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 

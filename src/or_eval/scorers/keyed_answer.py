@@ -1,26 +1,12 @@
-"""Asking a model about a fenced case, and reading the JSON that its reply ends with."""
+"""Reading the JSON that a model's reply about a fenced case ends with."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
-    Model,
-    ModelOutput,
-    ResponseSchema,
-)
-
-from or_eval.scorers.fenced_case import Case, shorten_middle
-from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.visible_text import visible_text
-from or_eval.solvers.structured_output import PATIENCE, generate_structured
 
 _TAIL_CHARS = 20_000
 # What opens an object; a reason may quote code, with braces of its own.
@@ -30,60 +16,6 @@ _AFTER = re.compile(r"[\s\])}>*`\"']*[^{}\n]{0,200}\s*")
 _MOST_OBJECTS = 20
 _DECODER = json.JSONDecoder(strict=False)  # a reason may run over several lines
 _WHY_CHARS = 300
-_REPEATED_REPLY_CHARS = 2_000
-
-Read = TypeVar("Read")
-
-
-class Asked(NamedTuple, Generic[Read]):
-    """What a model answered to a case.
-
-    Attributes:
-        answer: The answer; None where it gave none that can be read.
-        said: Its last reply, without its reasoning.
-        blocked: Whether its provider blocked the last reply.
-    """
-
-    answer: Read | None
-    said: str
-    blocked: bool
-
-
-async def ask_case(
-    model: Model,
-    system: str,
-    case: Case,
-    schema: ResponseSchema,
-    read: Callable[[str], Read | None],
-) -> Asked[Read]:
-    """Ask a model about a case, and once more where its reply can't be read.
-
-    Args:
-        model: The model.
-        system: What it is told about its work.
-        case: The case.
-        schema: The form of the reply.
-        read: Reads the answer from a reply without reasoning; None where there is none.
-
-    Raises:
-        Exception: Whatever the provider raises once no retry is left.
-    """
-    messages: list[ChatMessage] = [
-        ChatMessageSystem(content=system),
-        ChatMessageUser(content=case.question),
-    ]
-    reply = await generate_structured(model, messages, schema, patience=PATIENCE)
-    said = _said(reply)
-    answer = read(said)
-    if answer is None and not _blocked(reply):
-        # A reply with no text is left out, as servers reject it.
-        if short := shorten_middle(said.strip(), _REPEATED_REPLY_CHARS):
-            messages.append(ChatMessageAssistant(content=short))
-        messages.append(ChatMessageUser(content=case.repair))
-        reply = await generate_structured(model, messages, schema, patience=PATIENCE)
-        said = _said(reply)
-        answer = read(said)
-    return Asked(answer, said, _blocked(reply))
 
 
 def read_answer(completion: str, key: str) -> dict[str, Any] | None:
@@ -119,14 +51,6 @@ def short_reason(why: object) -> str | None:
     if not isinstance(why, str):
         return None
     return " ".join(visible_text(why).split())[:_WHY_CHARS] or None
-
-
-def _said(reply: ModelOutput) -> str:
-    return blank_reasoning(reply.completion).text
-
-
-def _blocked(reply: ModelOutput) -> bool:
-    return not reply.empty and reply.stop_reason == "content_filter"
 
 
 def _json_object(text: str, start: int) -> tuple[dict[str, Any], int]:

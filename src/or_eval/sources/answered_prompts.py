@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from or_eval.schema import Label, PromptRecord
-from or_eval.sources.choosing_layout import labelled, layout_of
+from or_eval.sources.columns import labelled, layout_of
 from or_eval.sources.errors import DataError
 from or_eval.sources.loader import LoadedPrompts, load_prompts
 from or_eval.sources.records import PromptRows, row_label

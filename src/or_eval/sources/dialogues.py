@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from or_eval.schema import PromptRecord, Turn, prompt_id
-from or_eval.sources.conventions import turn_word
+from or_eval.sources.columns import turn_word
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.tables import cell_text
 

@@ -13,8 +13,8 @@ from inspect_ai.util import warn_once
 
 from or_eval.schema import PromptRecord
 from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry
-from or_eval.sources.choosing_layout import chosen_layout, fitting_entries
 from or_eval.sources.choosing_prompts import Subset, chosen
+from or_eval.sources.columns import chosen_layout, fitting_entries
 from or_eval.sources.errors import DataError
 from or_eval.sources.files import data_suffix, read_table
 from or_eval.sources.hub import hub_place, read_hub

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, Turn, prompt_id
-from or_eval.sources.conventions import NO_COLUMN, label_of_word
+from or_eval.sources.columns import NO_COLUMN, label_of_word
 from or_eval.sources.converters import CONVERTERS
 from or_eval.sources.dialogues import Said, read_dialogue
 from or_eval.sources.errors import DataError, shown

@@ -12,11 +12,11 @@ from pydantic_core import to_jsonable_python
 from rich.markup import escape
 
 from or_eval.hostile_text import whole, whole_cell
-from or_eval.sources.choosing_layout import layout_of
-from or_eval.sources.conventions import (
+from or_eval.sources.columns import (
     PROMPT_ROLES,
     columns_by_role,
     columns_for,
+    layout_of,
     model_beside_response,
     no_column,
 )

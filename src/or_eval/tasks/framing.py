@@ -12,7 +12,6 @@ from inspect_ai.dataset import Sample
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
 from or_eval.schema import PLAIN
-from or_eval.solvers.system_prompt import NONE as NO_PROMPT
 from or_eval.solvers.system_prompt import existing_file
 from or_eval.sources import DataError
 
@@ -107,20 +106,6 @@ def _framing(name: str, table: object, place: str) -> Framing:
     if framing.prompt.count(SLOT) != 1:
         raise DataError(f"{where}: prompt must hold {SLOT} once, where the prompt goes")
     return framing
-
-
-def check_one_system_prompt(framings: list[Framing], shared: str) -> None:
-    """Check that no framing brings a system prompt where all prompts have one already.
-
-    Raises:
-        DataError: One does.
-    """
-    own = [framing.name for framing in framings if framing.system is not None]
-    if own and shared != NO_PROMPT:
-        raise DataError(
-            f"framing: {', '.join(own)} bring a system prompt of their own; leave out these or "
-            "system_prompt"
-        )
 
 
 def framed(samples: Iterable[Sample], framings: list[Framing]) -> list[Sample]:

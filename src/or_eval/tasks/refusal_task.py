@@ -30,7 +30,7 @@ from or_eval.solvers import system_prompt as system_prompt_solver
 from or_eval.solvers.dialogue import dialogue
 from or_eval.solvers.system_prompt import NONE
 from or_eval.sources import DataError, LoadedPrompts
-from or_eval.tasks.framing import check_one_system_prompt, framed, read_framings
+from or_eval.tasks.framing import framed, read_framings
 from or_eval.tasks.sample_list import sample_list
 
 # Raised when a change to the tasks changes results; logs carry it.
@@ -77,7 +77,12 @@ def refusal_task(
     samples = [sample(record) for record in prompts.records]
     metadata = {"prompts": prompts_summary(prompts)}
     if framings:
-        check_one_system_prompt(framings, shared)
+        own = [framing.name for framing in framings if framing.system is not None]
+        if own and shared != NONE:
+            raise DataError(
+                f"framing: {', '.join(own)} bring a system prompt of their own; leave out these or "
+                "system_prompt"
+            )
         samples = framed(samples, framings)
         metadata["framings"] = {one.name: one._asdict() for one in framings}
     return Task(

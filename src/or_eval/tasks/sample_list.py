@@ -13,17 +13,15 @@ _PROMPT = [TaskSamplesColumn(id="sampleStatus"), TaskSamplesColumn(id="input")]
 _VERDICT = [
     TaskSamplesColumn.score("outcome", "result"),
     TaskSamplesColumn(id="answer"),
-    TaskSamplesColumn.score("outcome", "category"),
-    TaskSamplesColumn.score("outcome", "reason"),
-    TaskSamplesColumn.score("outcome", "decided_by"),
-    TaskSamplesColumn.score("outcome", "certain"),
-    TaskSamplesColumn.score("outcome", "provenance"),
-    TaskSamplesColumn.score("outcome", "scorer"),
+    *(
+        TaskSamplesColumn.score("outcome", name)
+        for name in ("category", "reason", "decided_by", "certain", "provenance", "scorer")
+    ),
     TaskSamplesColumn.score("refusal"),
-    TaskSamplesColumn(id="target", visible=False),
-    TaskSamplesColumn(id="sampleId", visible=False),
-    TaskSamplesColumn(id="tokens", visible=False),
-    TaskSamplesColumn(id="duration", visible=False),
+    *(
+        TaskSamplesColumn(id=name, visible=False)
+        for name in ("target", "sampleId", "tokens", "duration")
+    ),
 ]
 _FRAMING = TaskSamplesColumn.score("outcome", "framing")
 

@@ -5,15 +5,24 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from inspect_ai.model import Model, ResponseSchema
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    Model,
+    ResponseSchema,
+)
 from inspect_ai.util import JSONSchema
 
 from or_eval.schema import Reason, ResponseClass
-from or_eval.scorers.fenced_case import Case
+from or_eval.scorers.fenced_case import Case, shorten_middle
 from or_eval.scorers.judge.case import NO_REASON, judge_prompt
-from or_eval.scorers.keyed_answer import ask_case, read_answer, short_reason
-from or_eval.solvers.structured_output import failure
+from or_eval.scorers.keyed_answer import read_answer, short_reason
+from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.solvers.structured_output import PATIENCE, failure, generate_structured
 
+_REPEATED_REPLY_CHARS = 2_000
 _SPACES = re.compile(r"[\s-]+")
 _VERDICT_SCHEMA = ResponseSchema(
     name="verdict",
@@ -51,20 +60,33 @@ class Vote(NamedTuple):
 
 
 async def ask_judge(judge: Model, case: Case) -> Vote:
-    """Ask a judge for its verdict on a case; whatever goes wrong costs its vote, not the sample."""
+    """Ask a judge for its verdict on a case, and once more where its reply can't be read.
 
-    def read(reply: str) -> Vote | None:
-        return read_verdict(reply, case.key, str(judge))
-
+    Whatever goes wrong costs its vote, not the sample.
+    """
+    name, blocked = str(judge), False
+    messages: list[ChatMessage] = [
+        ChatMessageSystem(content=judge_prompt().system),
+        ChatMessageUser(content=case.question),
+    ]
     try:
-        asked = await ask_case(judge, judge_prompt().system, case, _VERDICT_SCHEMA, read)
+        for last in (False, True):
+            reply = await generate_structured(judge, messages, _VERDICT_SCHEMA, patience=PATIENCE)
+            said = blank_reasoning(reply.completion).text
+            if vote := read_verdict(said, case.key, name):
+                return vote
+            blocked = not reply.empty and reply.stop_reason == "content_filter"
+            if blocked or last:
+                break
+            # A reply with no text is left out, as servers reject it.
+            if short := shorten_middle(said.strip(), _REPEATED_REPLY_CHARS):
+                messages.append(ChatMessageAssistant(content=short))
+            messages.append(ChatMessageUser(content=case.repair))
     except Exception as error:
-        return Vote(str(judge), None, None, failure(error, judge))
-    if asked.answer is not None:
-        return asked.answer
-    if asked.blocked:
-        return Vote(str(judge), None, None, "its provider blocked the request (content_filter)")
-    return Vote(str(judge), None, None, "no readable verdict, asked twice")
+        return Vote(name, None, None, failure(error, judge))
+    unread = "no readable verdict, asked twice"
+    why = "its provider blocked the request (content_filter)" if blocked else unread
+    return Vote(name, None, None, why)
 
 
 def read_verdict(completion: str, key: str, judge: str = "") -> Vote | None:
