@@ -26,7 +26,6 @@ from or_eval.scorers.fusion import AuditOf, Stages
 from or_eval.scorers.judge.guards import guards_from
 from or_eval.scorers.judge.panel import GRADER_ROLE, bound_judges, check_answering, of_same_maker
 from or_eval.scorers.metrics import RATES
-from or_eval.scorers.provider import read_output
 from or_eval.scorers.score_record import as_score
 from or_eval.scorers.tested_output import tested_output
 from or_eval.scorers.verdict import ProviderVerdict
@@ -106,9 +105,8 @@ def refusal(
             return as_score(Stages(ProviderVerdict(unscored_because=because, detail=said)))
 
     async def read(state: TaskState, judges: list[Model]) -> Score:
-        tested = tested_output(state)
-        provider = read_output(tested.output, stop_type=tested.stop_type, retried=tested.retried)
-        exchange = Exchange(provider, tested.output.completion, *_asked(state))
+        response, provider = tested_output(state)
+        exchange = Exchange(provider, response, *_asked(state))
         stages = read_exchange(exchange, mode)
         audit_of = None
         if stages.rules is not None and stages.rules.label is not None and stages.rules.certain:

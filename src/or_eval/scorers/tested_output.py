@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from inspect_ai.event import ErrorEvent, ModelEvent, SpanBeginEvent
 from inspect_ai.log import transcript
@@ -11,28 +11,15 @@ from inspect_ai.model import ModelOutput, ModelRefusalError
 from inspect_ai.solver import TaskState
 
 from or_eval.inspect_private import errors_retried
+from or_eval.scorers.provider import read_output
 from or_eval.scorers.provider.signals import api_text
+from or_eval.scorers.verdict import ProviderVerdict
 
 _END_CHARS = 500
 
 
-class TestedOutput(NamedTuple):
-    """What the tested model gave.
-
-    Attributes:
-        output: Its output; the blocked one where the sample failed for it; an empty one where
-            it failed on the way to its last answer.
-        stop_type: Why it stopped in the provider's words, where the output doesn't tell.
-        retried: Earlier tries of the sample that were blocked and taken back.
-    """
-
-    output: ModelOutput
-    stop_type: str | None
-    retried: int
-
-
-def tested_output(state: TaskState) -> TestedOutput:
-    """Find the output to score.
+def tested_output(state: TaskState) -> tuple[str, ProviderVerdict]:
+    """Give the text of the output to score, and what its provider says of it.
 
     A block may end the sample as an error before an output reaches the state: with
     ``--fail-on-refusal``, and where an API answers with an error that Inspect doesn't take for a
@@ -50,14 +37,15 @@ def tested_output(state: TaskState) -> TestedOutput:
         and output.stop_reason in ("content_filter", "unknown")
         and output.choices[0].stop_details is None
     ):
-        own = output.message.id
-        calls = (e.call for e in _calls() if not e.output.empty and e.output.message.id == own)
+        id = output.message.id
+        calls = (e.call for e in _calls() if not e.output.empty and e.output.message.id == id)
         call = next(calls, None)
         stop_type = _finish_reason(call.response) if call else None
     # Inspect keeps the repr of an error, in quotation marks.
     refusal = f"{ModelRefusalError.__name__}("
     retried = sum(error.lstrip('"').startswith(refusal) for error in errors_retried())
-    return TestedOutput(_models_own(output), stop_type, retried)
+    own = _models_own(output)
+    return own.completion, read_output(own, stop_type=stop_type, retried=retried)
 
 
 def _failed() -> bool:

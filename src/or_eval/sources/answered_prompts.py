@@ -112,7 +112,7 @@ def _own_records(
     table = replace(responses.table, rows=[stored[0].row for stored in rows.values()])
     records = [
         replace(record, label=Label.UNLABELLED) if record.id in contradictory else record
-        for record in PromptRows(table, layout, table.title)
+        for record in PromptRows(table, layout)
     ]
     return records, len(contradictory)
 

@@ -122,9 +122,7 @@ def stream_prompts(
     if entry is not None and entry.warning is not None:
         logger.warning("%s: %s", entry.name, entry.warning)
     layout = chosen_layout(table, entry, label, named)
-    if entry is None:
-        return PromptRows(table, layout, table.title)
-    return PromptRows(table, layout, entry.name, entry.name, entry.unseen)
+    return PromptRows(table, layout, entry)
 
 
 def _only_fitting(table: Table) -> Entry | None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, Turn, prompt_id
+from or_eval.sources.catalogue import Entry
 from or_eval.sources.columns import NO_COLUMN, label_of_word
 from or_eval.sources.converters import CONVERTERS
 from or_eval.sources.dialogues import Said, read_dialogue
@@ -67,27 +68,30 @@ class PromptRows:
     Attributes:
         table: The data.
         layout: Which columns hold what; it names the columns with the prompts.
-        source: Catalogue name, Hub id or file name: the records' source, where rows don't tell.
-        pair_prefix: Put before the rows' pair ids, with the language after, so that they are
-            unique among all sources and each pair is of one language; None: as they are.
-        unseen: Ends the error line where columns are missing: that nobody saw a file.
+        entry: The catalogue entry that they are read by. The rows' pair ids are put between its
+            name and the language, so that they are unique among all sources and each pair is of
+            one language; without an entry they stand as they are.
         duplicates: How many exact duplicates there were, when last gone through.
         again: These duplicates, where whoever goes through the records hasn't taken them out.
     """
 
     table: Table
     layout: Layout
-    source: str
-    pair_prefix: str | None = None
-    unseen: str = ""
+    entry: Entry | None = None
     duplicates: int = 0
     again: list[PromptRecord] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        """Catalogue name, Hub id or file name: the records' source, where rows don't tell."""
+        return self.table.title if self.entry is None else self.entry.name
 
     def __iter__(self) -> Iterator[PromptRecord]:
         table, layout = self.table, self.layout
         missing = [column for column in layout.required_columns() if column not in table.columns]
         if missing:
-            there = f"(there are: {', '.join(map(shown, table.columns))}){self.unseen}"
+            unseen = self.entry.unseen if self.entry is not None else ""
+            there = f"(there are: {', '.join(map(shown, table.columns))}){unseen}"
             needed = f"{', '.join(map(shown, missing))}, which {self.source} needs"
             raise DataError(f"{table.name}: has no column {needed} {there}")
         self.again.clear()
@@ -114,8 +118,8 @@ class PromptRows:
         language = text.language or self.layout.language or word("language")
         language = language or detect_language(said.prompt)
         pair_id, origin, own_id = word("pair_id"), row.text(text.made_from), word("id")
-        if pair_id and self.pair_prefix is not None:
-            pair_id = f"{self.pair_prefix}-{pair_id}-{language}"
+        if pair_id and self.entry is not None:
+            pair_id = f"{self.entry.name}-{pair_id}-{language}"
         seed_id = prompt_id(origin) if origin not in ("", said.prompt) else word("seed_id")
         return PromptRecord(
             id=said.id,
