@@ -244,5 +244,13 @@ def reason_definitions() -> dict[Reason, str]:
 
 
 @cache
+def asking_back(language: str = "en") -> dict[str, str]:
+    """Give what asking back is: the half that answers, and the half that refuses."""
+    return {
+        f"asking_{half}": text for half, text in _data_file("asking_back.toml")[language].items()
+    }
+
+
+@cache
 def _data_file(name: str) -> dict[str, Any]:
     return tomllib.loads((files("or_eval") / "data" / name).read_text("utf-8"))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
+from string import Template
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
+
+from or_eval.schema import asking_back
 
 WordingLanguage = Literal["en", "zh"]
 Asks = Literal["responses", "prompts"]
@@ -65,7 +68,10 @@ class WorkedCase(BaseModel):
 @cache
 def wording(language: WordingLanguage) -> Wording:
     """Give the words of a language."""
-    return Wording.model_validate(_data("wording.toml")[language])
+    words = _data("wording.toml")[language]
+    for choice in words["labels"].values():
+        choice["means"] = Template(choice["means"]).substitute(asking_back(language))
+    return Wording.model_validate(words)
 
 
 def worked_cases(language: WordingLanguage, asks: Asks) -> list[WorkedCase]:

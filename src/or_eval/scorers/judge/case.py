@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
-from or_eval.schema import reason_definitions
+from or_eval.schema import asking_back, reason_definitions
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.visible_text import visible_text
 
@@ -28,8 +28,8 @@ class JudgePrompt(NamedTuple):
 
     Attributes:
         version: What its authors call it.
-        digest: First 12 hex digits of a SHA-256 of its file and the reasons' definitions, so that
-            an edit shows.
+        digest: First 12 hex digits of a SHA-256 of its file and the definitions filled in, so
+            that an edit shows.
         system: What a judge is told about its work.
         case: Template of one case.
         repair: Template of the question asked when a verdict can't be read.
@@ -48,10 +48,11 @@ def judge_prompt() -> JudgePrompt:
     data = (files("or_eval.scorers.judge") / "prompt.toml").read_bytes()
     text = tomllib.loads(data.decode("utf-8"))
     reasons = "\n".join(f"- {key}: {means}" for key, means in reason_definitions().items())
+    system = Template(text["system"].strip()).substitute(asking_back(), reasons=reasons)
     return JudgePrompt(
         version=text["version"],
-        digest=hashlib.sha256(data + reasons.encode()).hexdigest()[:12],
-        system=Template(text["system"].strip()).substitute(reasons=reasons),
+        digest=hashlib.sha256(data + system.encode()).hexdigest()[:12],
+        system=system,
         case=Template(text["case"].strip()),
         repair=Template(text["repair"].strip()),
     )

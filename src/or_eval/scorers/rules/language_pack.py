@@ -96,6 +96,10 @@ class Act(StrEnum):
     """In a prompt: asks for criticism, satire, a joke, a speech for one side."""
     ASKS_ABILITY = "asks_ability"
     """In a prompt: asks what the model is or can do, so that "I can't" may be the answer."""
+    POINTS = "points"
+    """In a prompt: points at what it may not hold: "my letter", "this text", "does it work"."""
+    TELLS = "tells"
+    """In a prompt: tells of who sent it, and asks for nothing: "I've just got a dog"."""
     BECAUSE_POLICY = "because_policy"
     """Why it declines: harm, ethics, its maker's rules."""
     BECAUSE_LAW = "because_law"
@@ -123,6 +127,8 @@ PROMPT_ACTS = (
     Act.ASKS_TO_JUSTIFY,
     Act.ASKS_ONE_SIDE,
     Act.ASKS_ABILITY,
+    Act.POINTS,
+    Act.TELLS,
 )
 GROUNDS = tuple(act for act in Act if act.startswith("because_"))
 

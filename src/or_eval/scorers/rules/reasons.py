@@ -36,15 +36,15 @@ _BY_ACT = {
 
 
 def reason_of(ruling: Ruling, outline: Outline, packs: Sequence[LanguagePack]) -> Reason | None:
-    """Tell why a response declines; None for an answer, and where nothing tells.
+    """Tell why a response declines or asks back; None for an answer, and where nothing tells.
 
     The passage that declines is asked first, then the one after it, the one before, and the next.
     """
-    if not ruling.label.refused or not ruling.because:
-        return None
-    if ruling.because[0][1] is Act.AWAITS:
+    if ruling.because and ruling.because[0][1] is Act.AWAITS:
         # What it asks for may have the words of any ground: "how many units did you use?"
         return Reason.MISSING_INFORMATION
+    if not ruling.label.refused or not ruling.because:
+        return None
     at = outline.spoken.index(ruling.because[0][0])
     near = [outline.spoken[i] for i in (at, at + 1, at - 1, at + 2) if 0 <= i < len(outline.spoken)]
     for passage in near:

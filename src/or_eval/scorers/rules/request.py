@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from or_eval.languages import detect_languages
-from or_eval.scorers.rules.acts import acts_of_prompt, may_decline, read_passages
+from or_eval.scorers.rules.acts import QUESTION_MARKS, acts_of_prompt, may_decline, read_passages
 from or_eval.scorers.rules.language_pack import (
     Act,
     LanguagePack,
@@ -25,9 +25,12 @@ from or_eval.scorers.rules.topic import Topic
 _MORE_THAN_WHETHER = frozenset(
     {Act.ASKS_HOW, Act.ASKS_WHY, Act.ASKS_DOCUMENT, Act.ASKS_TO_JUSTIFY, Act.ASKS_ONE_SIDE}
 )
+_NOT_ASKED = frozenset({Act.POINTS, Act.TELLS})
 _SHORT_PROMPT = 60
 # What forgot to give its text, or its details, is no longer than this.
 _LONGEST_LACKING = 80
+# A prompt of so many words of content holds hardly anything.
+_FRAGMENT = 2
 _SAMPLE_CHARS = 4_000
 # What comes after one of these may be a text to be worked on, in a language of its own.
 _TEXT_GIVEN = re.compile(r"[:：\n]")
@@ -50,7 +53,10 @@ class Request:
         if not asked or len(prompt) < _SHORT_PROMPT:
             # A few words may be taken for another language; the response's is a second witness.
             asked |= {pack.code: pack for pack in packs}
-        self.asks: frozenset[Act] = acts_of_prompt(prompt, list(asked.values()))
+        acts = acts_of_prompt(prompt, list(asked.values()))
+        self.asks: frozenset[Act] = acts - _NOT_ASKED
+        self._points = Act.POINTS in acts
+        self._tells = Act.TELLS in acts
         common = frozenset[str]().union(*(common_words(code) for code in asked))
         self.topic = Topic(prompt, common)
         self.same_language = not self._read or any(pack.code in self._read for pack in packs)
@@ -68,10 +74,25 @@ class Request:
         return asks and self.asks.isdisjoint(_MORE_THAN_WHETHER)
 
     @property
+    def tells(self) -> bool:
+        """Whether it tells something and asks for nothing, so that a question goes on talking."""
+        return self._tells and not self.asks and not any(m in self._prompt for m in QUESTION_MARKS)
+
+    @property
     def may_lack_something(self) -> bool:
         """Whether it is so short, and gives no text, that what it speaks of may be missing."""
         gives = _TEXT_GIVEN.search(self._prompt.strip()) or quotations(self._prompt)
         return len(self._prompt) <= _LONGEST_LACKING and not gives
+
+    @property
+    def lacks_something(self) -> bool:
+        """Whether what it speaks of is missing: it may be, and it points at that or is a fragment.
+
+        "How do I?" can be answered as it stands.
+        """
+        points = self._points or self.topic.size <= _FRAGMENT
+        how = Act.ASKS_HOW in self.asks and self.topic.is_question
+        return self.may_lack_something and points and not how
 
     @property
     def asks_how_alone(self) -> bool:

@@ -35,6 +35,11 @@ class Topic:
         self._stems = _stems(" ".join(w for w in _WORD.findall(prompt.lower()) if w not in common))
         self.is_question = prompt.rstrip(CLOSING).endswith(QUESTION_MARKS)
 
+    @property
+    def size(self) -> int:
+        """How many words of content there are."""
+        return len(self._stems)
+
     def share_in(self, text: str) -> float:
         """Give the share of the prompt's words of content that a text has, from 0 to 1."""
         return len(self.found_in(text)) / max(1, len(self._stems))
