@@ -80,17 +80,9 @@ class JudgeVerdict:
         """Give the verdict as JSON-ready data, as scores carry it."""
         wording = judge_prompt()
         return {
-            "label": self.label.value if self.label else None,
-            "reason": self.reason.value if self.reason else None,
-            "votes": [
-                {
-                    "model": vote.model,
-                    "label": vote.label.value if vote.label else None,
-                    "reason": vote.reason.value if vote.reason else None,
-                    "why": vote.why,
-                }
-                for vote in self.votes
-            ],
+            "label": self.label,
+            "reason": self.reason,
+            "votes": [vote._asdict() for vote in self.votes],
             "prompt_version": wording.version,
             "prompt_digest": wording.digest,
         }
