@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from card_facts import Folder, check_card, golden_lines
 from golden_builds import built_lines
 from golden_files import assert_golden
 from multilingual_models import CATEGORIES, TOXIC, model
@@ -123,6 +124,16 @@ def test_what_is_asked_and_made(built: Any, request: pytest.FixtureRequest) -> N
     assert_golden("builds/multilingual.txt", lines, request)
 
 
+@pytest.mark.skipif(FULL, reason="the golden card is that of the quick build")
+def test_the_card_is_the_golden_one(built: Any, request: pytest.FixtureRequest) -> None:
+    card = (built[0] / "dataset" / "README.md").read_text("utf-8")
+    assert_golden("cards/multilingual.md", golden_lines(card), request)
+
+
+def test_each_sentence_and_table_of_the_card_is_what_the_folder_says(built: Any) -> None:
+    check_card(Folder(built[0]))
+
+
 def rows_of(out: Path, stage: str) -> dict[str, PromptRecord]:
     return {row.id: row for row in StoredRows(out / "stages" / stage / "rows.parquet")}
 
@@ -202,7 +213,7 @@ def test_labels_of_responses_are_published_with_each_row(built: Any) -> None:
     assert len(responses) == facts["label"].rows_out == facts["publish"].rows_out
     assert set(responses.refused) == {True, False}
     row = next(iter(rows_of(out, "publish").values()))
-    assert row.meta["labels"]["openai-api/loopback/weak"]["agreement"] == 1
+    assert row.meta["labels"]["openai-api/loopback/weak"]["agreement"] is None
     assert row.meta["licence"] in ("MIT", "CC-BY-4.0")
 
 

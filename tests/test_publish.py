@@ -12,8 +12,9 @@ from datasets import get_dataset_config_names, load_dataset
 from or_eval.dataset_builders.engine.ports import Place, StageFacts
 from or_eval.dataset_builders.engine.rows import StoredRows, columns
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.publishing.card_text import cell, fenced
+from or_eval.dataset_builders.publishing.data_card import cell
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
+from or_eval.dataset_builders.publishing.licences import licence_problem
 from or_eval.dataset_builders.publishing.local_paths import without_folders
 from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.dataset_builders.stages import stage
@@ -23,7 +24,11 @@ from published import SAFE, SUBSETS, TOXIC, publish, row
 from stage_context import run_stage, stage_context
 
 KEY = "hf_" + "Ab3" * 11
+MERGED = {"sets": [{"data": "/home/jane/one.csv"}, {"data": "xstest"}]}
+LABELS = {"two labels": 2, "nearly the same, with two labels": 0, "prompts": "0a1b, 2c3d"}
 EARLIER = [
+    StageFacts("merge", "merge", 0, 9, {}, {}, {}, {}, MERGED, {"labels": LABELS}),
+    StageFacts("rewrite", "rewrite", 40, 5, {}, {"writer": ["a/b"]}, {}, {}, {"method": "or_bench", "methods": [], "languages": [], "count": 2}, made=85),
     StageFacts("seeds", "seeds", 0, 40, {"refused": 3, "not distinct": 7}, {"writer": ["openai/gpt-4o"]}, {"seeds.toml": "0a1b2c3d4e5f"}, {}, made=50),
     StageFacts("moderate", "moderate", 40, 5, {"unreadable | <b>": 35}, {"moderator": ["gguf//home/jane/m x.gguf", "b/c"]}, {}, {}),
 ]  # fmt: skip
@@ -98,6 +103,8 @@ def test_the_header_is_what_the_hub_reads(card):
         "labelled `toxic`: 2 of the 2 prompts of `toxic`.",
         'prompts = load_dataset("OWNER/NAME", "hard-1", split="train")',
         "inspect eval or_eval/prompts -T data=OWNER/NAME:toxic --model PROVIDER/MODEL",
+        "- merge: 9 prompts were taken from one.csv, xstest. 2 that one set calls safe and another toxic were left out: 0a1b, 2c3d.",
+        "- rewrite: 85 rewrites of 40 seeds were wanted of the model a/b: 2 of each seed, by the method or_bench, and 5 more where too few were left; 5 could be used.",
         "| seeds | 0 | 50 | 40 | not distinct: 7; refused: 3 |",
         "| moderate | 40 |  | 5 | unreadable \\| &lt;b>: 35 |",
         "| publish | 5 |  | 5 |  |",
@@ -250,7 +257,6 @@ def test_places_are_left_out(value, left):
 
 def test_hostile_text_stays_in_its_cell():
     assert cell("a|b\n<img>\u202e") == "a\\|b &lt;img>[U+202E]"
-    assert fenced("````\nx").startswith("`````\n")
 
 
 def test_a_prompt_that_is_both_safe_and_toxic_stops_the_build(tmp_path):
@@ -320,3 +326,61 @@ def test_rows_whose_licence_keeps_them_out_are_held_back_and_named(tmp_path):
     card = (tmp_path / "dataset" / "README.md").read_text("utf-8")
     assert "licence: 2" in card
     assert "| open | 1 | open | MIT |" in card
+
+
+@pytest.mark.parametrize(
+    ("licence", "of_set", "allowed"),
+    [
+        *((one, "cc-by-4.0", True) for one in (
+            "MIT", "Apache-2.0", "CC BY 4.0", "CC-BY-4.0", "cc0-1.0", "BSD-3-Clause", "public domain", "MIT / Apache-2.0",
+            "Creative Commons Attribution 4.0 International", "CC BY 4.0, see https://example.org/terms", "cc-by-4.0",
+        )),
+        *((one, "cc-by-4.0", False) for one in (
+            "titles and summaries, for research only", "GPL-3.0", "test", "CC BY 4.0, for research only", "MIT and GPL-3.0",
+            "https://example.org/terms", "none: on request", "govtech-singapore", "CC BY-SA 4.0", "CC-BY-NC-4.0", "CC BY-ND 4.0",
+            "SORRY-Bench (no redistribution)", "ODbL-1.0", "OpenRAIL",
+        )),
+        ("GPL-3.0", "gpl-3.0", True),
+        ("CC BY-SA 4.0, see https://example.org/terms", "cc-by-sa-4.0", True),
+        ("CC BY-SA 4.0", "cc-by-nc-4.0", False),
+        ("CC-BY-NC-4.0", "cc-by-nc-sa-4.0", True),
+    ],
+)  # fmt: skip
+def test_only_what_is_known_to_allow_it_is_let_in(licence: str, of_set: str, allowed: bool) -> None:
+    assert (licence_problem(licence, of_set) is None) == allowed
+
+
+def test_a_licence_that_nobody_knows_stops_it_with_the_source(tmp_path):
+    odd = row("Hi", source="board", meta={"licence": "titles and summaries, for research only"})
+    with pytest.raises(
+        BuildError, match=r"^source 'board' is under 'titles and .*sources"
+    ) as error:
+        publish(tmp_path, {"full": [*SAFE, odd]})
+    assert odd.id in str(error.value)
+    assert not (tmp_path / "dataset").exists()
+    params = {"licence": "mit", "sources": [{"name": "board", "licence": "MIT"}]}
+    publish(tmp_path, {"full": [*SAFE, odd]}, params=params)
+
+
+def test_no_answer_of_a_model_is_published(tmp_path):
+    meta = {
+        "response": "Take a hammer.",
+        "answer": "And nails.",
+        "responder": "a/b",
+        "moderation_answer": {"c/d": "none"},
+    }
+    judged = StageFacts(
+        "judged",
+        "moderate",
+        3,
+        3,
+        {},
+        {"moderator": ["c/d"]},
+        {},
+        {},
+        {"text": "answer", "keep": "safe", "agree": "all", "unreadable": "withheld"},
+    )
+    publish(tmp_path, {"full": [row("Hi", meta=meta), *SAFE]}, earlier=[judged])
+    found = next(iter(StoredRows(tmp_path / "dataset" / "full" / "train.parquet")))
+    assert found.meta == {"responder": "a/b", "moderation_answer": {"c/d": "none"}}
+    assert problems(read_dataset(tmp_path), []) == []

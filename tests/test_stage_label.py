@@ -82,7 +82,7 @@ def test_every_voter_counts_and_agreement_is_told(labelled: Result) -> None:
         ([DIRECT, PARTIAL, PARTIAL, ANSWER], Majority(True, PARTIAL, 0.75, 4)),
         ([INDIRECT, DIRECT, ANSWER], Majority(True, INDIRECT, 0.667, 3)),
         ([DIRECT, ANSWER, None], Majority(None, None, 0.5, 2)),
-        ([None, ANSWER], Majority(False, ANSWER, 1.0, 1)),
+        ([None, ANSWER], Majority(False, ANSWER, None, 1)),
         ([None], Majority(None, None, None, 0)),
     ],
 )

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from or_eval.dataset_builders.engine.ports import StageFacts
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.publishing.sentences import sentence
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label
 from stage_context import Result, run_stage, stage_context
@@ -92,18 +90,6 @@ def test_what_two_sets_disagree_on_is_listed_and_left_out(
     ]
     assert {row.meta["licence"] for row in result.rows} == {"mit"}
     assert result.rows[0].meta["publisher_category"] == "cyber"
-
-
-def test_the_card_names_prompts_with_two_labels() -> None:
-    params = {"sets": [{"data": "/home/jane/one.csv"}, {"data": "xstest"}]}
-    labels = {"two labels": 2, "nearly the same, with two labels": 0, "prompts": "0a1b, 2c3d"}
-    facts = StageFacts("merge", "merge", 0, 9, {}, {}, {}, {}, params, {"labels": labels})
-    assert sentence(facts) == (
-        "merge: 9 prompts were taken from one.csv, xstest. 2 that one set calls safe and another "
-        "toxic were left out: 0a1b, 2c3d."
-    )
-    none = facts._replace(figures={"labels": labels | {"two labels": 0}})
-    assert sentence(none) == "merge: 9 prompts were taken from one.csv, xstest."
 
 
 def test_a_label_comes_before_none(tmp_path: Path) -> None:

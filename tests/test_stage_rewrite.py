@@ -411,7 +411,11 @@ class TestMethods:
         assert [p.name for p in STAGE.prompts(RewriteParams(method=path))] == [
             "my_way.toml",
             "written_again.toml",
+            "taxonomies.toml",
+            "language_names.toml",
         ]
+        framed = [p.name for p in STAGE.prompts(RewriteParams(method="directive"))]
+        assert "frame_multilingual.toml" in framed
 
     @pytest.mark.parametrize(
         ("changes", "said"),

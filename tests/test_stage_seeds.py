@@ -415,7 +415,11 @@ class TestParameters:
         assert STAGE.plan(0, params, stage_context(tmp_path, limit=7)).rows == 7
 
     def test_files_that_the_result_depends_on(self, tmp_path):
-        assert [path.name for path in STAGE.prompts(SeedsParams(per_category=1))] == ["seeds.toml"]
+        assert [path.name for path in STAGE.prompts(SeedsParams(per_category=1))] == [
+            "seeds.toml",
+            "taxonomies.toml",
+            "language_names.toml",
+        ]
         path = tmp_path / "x.csv"
         path.write_text("prompt\n")
         assert list(STAGE.data(SeedsParams(data=str(path)))) == [str(path)]

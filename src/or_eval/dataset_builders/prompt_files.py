@@ -14,6 +14,11 @@ def prompt_path(name: str) -> Path:
     return Path(str(files("or_eval.dataset_builders") / "prompts" / f"{name}.toml"))
 
 
+def data_path(name: str) -> Path:
+    """Give the path of a file of or-eval's data whose words stand in prompts too."""
+    return Path(str(files("or_eval") / "data" / name))
+
+
 def load_prompt(name: str) -> dict[str, Any]:
     """Read a prompt file by its name without ``.toml``."""
     return tomllib.loads(prompt_path(name).read_text("utf-8"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["write_comparison", "write_report", "write_scan_report"]
 
-_NEEDED = ("scipy", "altair", "vl_convert", "jinja2")
+_NEEDED = ("scipy", "altair", "vl_convert")
 
 
 def write_report(

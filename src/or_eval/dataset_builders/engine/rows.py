@@ -25,6 +25,8 @@ SEED = "seed"
 """Key of ``meta`` under which a row has the text that it was written from."""
 LICENCE = "licence"
 """Key of ``meta`` for the licence of a row, and of what is written from it."""
+RESPONSE = "response"
+"""Key of ``meta`` for a model's answer to a row; what is published has none."""
 BATCH = 2_000
 """Rows that are held at once."""
 

@@ -2,35 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from string import Template
+from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Environment, StrictUndefined
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.engine.ports import Spent, StageContext, StageFacts, StageParams
+from or_eval.dataset_builders.crawling.candidates import METHOD as CRAWLED
+from or_eval.dataset_builders.engine.ports import (
+    CLASSIFIER,
+    MODERATOR,
+    TARGET,
+    WRITER,
+    StageContext,
+    StageFacts,
+    StageParams,
+)
 from or_eval.dataset_builders.engine.rows import LICENCE
-from or_eval.dataset_builders.publishing.card_text import cell, fenced, table
+from or_eval.dataset_builders.panel.guard_moderators import format_for
+from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, OWN
 from or_eval.dataset_builders.publishing.local_paths import without_folders
-from or_eval.dataset_builders.publishing.sentences import sentence, spending
+from or_eval.dataset_builders.similarity.embedding_stage import EMBEDDING
+from or_eval.dataset_builders.writing.methods import load_method
+from or_eval.hostile_text import visible
 from or_eval.schema import Label, PromptRecord, taxonomies
+from or_eval.scorers.judge.panel import GRADER_ROLE
 from or_eval.sources import catalogue
+
+TAG = "or-eval"
+"""Tag by which a push knows a data set that an earlier one put there."""
+SENSITIVE_TAG = "not-for-all-audiences"
+SOURCES = "or_eval_sources"
+"""Key of a card's header under which the licence of each source of its rows stands."""
+REPOSITORY = "OWNER/NAME"
+"""Stands in a card for the repository, until a push knows its name."""
+_TAGS = (TAG, "over-refusal", "refusal", "safety", "red-teaming")
+_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
+_JUDGED = ("moderation", "assessment")
+# What a model does in a role, where it must not judge its own work.
+_DOES = {
+    WRITER: "wrote prompts",
+    MODERATOR: "judged prompts",
+    CLASSIFIER: "judged prompts",
+    GRADER_ROLE: "judged responses",
+    TARGET: "was tested",
+}
 
 
 class Counts:
     """What a card tells of some rows, counted as they go by."""
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = self.judged = self.unjudged = 0
         self.labels: Counter[str] = Counter()
         self.languages: Counter[str] = Counter()
         self.categories: Counter[str] = Counter()
         self.sources: Counter[str] = Counter()
+        self.origins: Counter[str] = Counter()
         self.licences: dict[str, str] = {}
 
     def add(self, row: PromptRecord) -> None:
@@ -40,23 +75,17 @@ class Counts:
         self.languages[row.language] += 1
         self.categories[row.category] += 1
         self.sources[row.source] += 1
+        self.origins[{None: "taken", CRAWLED: "crawled"}.get(row.method, "written")] += 1
+        if row.label is not Label.UNLABELLED:
+            judged = any(key in row.meta for key in _JUDGED)
+            self.judged += judged
+            self.unjudged += not judged
         if LICENCE in row.meta:
             self.licences[row.source] = str(row.meta[LICENCE])
 
 
 Published = Mapping[str, Counts]
 """What is published, by configuration."""
-
-TAG = "or-eval"
-"""Tag by which a push knows a data set that an earlier one put there."""
-SENSITIVE_TAG = "not-for-all-audiences"
-WARNING = "## Warning"
-SOURCES = "or_eval_sources"
-"""Key of a card's header under which the licence of each source of its rows stands."""
-REPOSITORY = "OWNER/NAME"
-"""Stands in a card for the repository, until a push knows its name."""
-_TAGS = (TAG, "over-refusal", "refusal", "safety", "red-teaming")
-_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
 
 
 class BaseSet(StageParams):
@@ -118,52 +147,81 @@ def data_card(
         stages: All stages, that which publishes included.
         context: The build.
     """
-    recipe = context.recipe
+    recipe, stages = context.recipe, [one._replace(models=_asked(one)) for one in stages]
     title = params.title or str(recipe.get("title") or recipe.get("name", ""))
-    description = (params.description or str(recipe.get("description") or "")).strip()
-    text = Template(
-        (files("or_eval.dataset_builders.publishing") / "data_card.md").read_text("utf-8")
-    )
     sources = _described(rows, params.sources, context.source)
-    body = text.substitute(
-        title=title,
-        description=f"{description}\n\n" if description else "",
-        configurations=_configurations(published, empty),
-        note=_note(params.note.strip(), context.limit),
-        toxic=_toxic(published),
-        load="\n".join(_load_line(name, name == _default(published)) for name in published),
-        inspect="\n".join(_inspect_line(name, name == _default(published)) for name in published),
-        categories=_categories(published, context.taxonomy),
-        told="\n".join(f"- {sentence(stage)}" for stage in stages if stage.params),
-        funnel=_funnel(stages),
-        spending=_spending(context.spent),
-        citation=_citation(str(recipe.get("citation", ""))),
-        models=_models(stages),
-        prompts=_prompts(stages),
-        recipe=fenced(_recipe(recipe), "yaml"),
-        licence=params.licence,
-        sources=_sources(rows.sources, sources),
-    )
-    return f"---\n{_header(title, params, published, rows, sources)}\n---\n\n{body}"
-
-
-def _default(published: Published) -> str:
-    """Give the configuration that is loaded where none is named: the first with safe prompts."""
     safe = [name for name, part in published.items() if part.labels[Label.SAFE.value]]
-    return (safe or list(published))[0]
+    default = (safe or list(published))[0]
+    environment = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    environment.filters |= {"code": _code, "listed": _listed, "most_first": _most_first}
+    page = files("or_eval.dataset_builders.publishing") / "data_card.md.jinja"
+    body = environment.from_string(page.read_text("utf-8")).render(
+        title=title,
+        description=(params.description or str(recipe.get("description") or "")).strip(),
+        published=published,
+        default=default,
+        empty=empty,
+        limit=context.limit,
+        note=params.note.strip(),
+        rows=rows,
+        repository=REPOSITORY,
+        split=SPLIT,
+        categories=_categories(published, context.taxonomy),
+        all_categories=len(taxonomies().get(context.taxonomy, {})),
+        language=context.language,
+        stages=[_shown(one._asdict() | {"more": _more(one, context)}) for one in stages],
+        models=_shown([(one.name, *asked) for one in stages for asked in one.models.items()]),
+        judges_of_own=_shown(_judges_of_own(stages)),
+        prompts=_shown([row for one in stages for row in _prompts(one)]),
+        spent=_shown([one._asdict() for one in context.spent]),
+        recipe=_fenced(_yaml(without_folders(_as_asked(recipe, stages))), "yaml"),
+        licence=params.licence,
+        sources=_shown([source.model_dump() for source in sources]),
+        citation=str(recipe.get("citation", "")).strip(),
+    )
+    return f"---\n{_header(title, params, published, default, rows, sources)}\n---\n\n{body}"
+
+
+def cell(value: str) -> str:
+    """Make a text fit for a cell of a table: one line, with nothing in it that is markup."""
+    text = " ".join(visible(value).split())
+    for char, escaped in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|")):
+        text = text.replace(char, escaped)
+    return text
+
+
+def _shown(value: Any) -> Any:
+    """Make all texts in lists and mappings fit for a card: on no machine, and no markup."""
+    if isinstance(value, Mapping):
+        return {_shown(key): _shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return cell(str(without_folders(value))) if isinstance(value, str) else value
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("`", "'") + "`"
+
+
+def _fenced(text: str, language: str) -> str:
+    """Put a text between fences that nothing in it can close."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _header(
     title: str,
     params: CardParams,
     published: Published,
+    default: str,
     rows: Counts,
     sources: Sequence[BaseSet],
 ) -> str:
     from huggingface_hub import DatasetCardData
 
-    toxic = rows.labels[Label.TOXIC.value] > 0
-    default = _default(published)
     configs: list[dict[str, Any]] = [
         {
             "config_name": name,
@@ -173,153 +231,98 @@ def _header(
         for name in published
     ]
     # The Hub knows languages, not mixtures or scripts.
-    languages = {
-        tag.partition("-")[0]
-        for language in rows.languages
-        for tag in language.split("+")
-        if tag != "und"
-    }
+    tags = {tag.partition("-")[0] for spoken in rows.languages for tag in spoken.split("+")}
+    sensitive = [SENSITIVE_TAG] if rows.labels[Label.TOXIC.value] else []
     licences: Any = {SOURCES: {source.name: source.licence for source in sources}}
     data = DatasetCardData(
-        language=sorted(languages),
+        language=sorted(tags - {"und"}),
         license=params.licence.lower(),
         task_categories=["text-generation"],
-        size_categories=[
-            next((name for limit, name in _SIZES if rows.rows < limit), "1M<n<10M"),
-        ],
+        size_categories=[next((name for most, name in _SIZES if rows.rows < most), "1M<n<10M")],
         pretty_name=title,
-        tags=list(dict.fromkeys([*_TAGS, *([SENSITIVE_TAG] if toxic else []), *params.tags])),
+        tags=list(dict.fromkeys([*_TAGS, *sensitive, *params.tags])),
         configs=configs,
         **licences,
     )
     return str(data.to_yaml(line_break="\n"))
 
 
-def _configurations(published: Published, empty: Sequence[str]) -> str:
-    rows = [
-        (
-            f"`{name}`" + (" (default)" if name == _default(published) else ""),
-            part.rows,
-            _counts(part.labels),
-            _counts(part.languages),
-        )
-        for name, part in published.items()
-    ]
-    text = table(("configuration", "prompts", "labels", "languages"), rows)
-    if empty:
-        names = ", ".join(f"`{name}`" for name in empty)
-        text += f"\n\nNo prompt was left for {names}, so there is no such configuration."
-    return text
-
-
-def _note(note: str, limit: int | None) -> str:
-    trial = f"This is a trial: at most {limit} seeds were taken." if limit is not None else ""
-    return "".join(f"\n{text}\n" for text in (trial, note) if text)
-
-
-def _toxic(published: Published) -> str:
-    counts = {name: part.labels[Label.TOXIC.value] for name, part in published.items()}
-    held = [f"{count} of the {published[name].rows} prompts of `{name}`"
-            for name, count in counts.items() if count]  # fmt: skip
-    if not held:
-        return "\nNo prompt in it is labelled toxic.\n"
-    return (
-        f"\n**It also holds prompts that ask for harm**, labelled `toxic`: {', '.join(held)}. They "
-        "are there to show whether a model still refuses what it should.\n"
-    )
-
-
-def _load_line(name: str, default: bool) -> str:
-    configuration = "" if default else f', "{name}"'
-    return f'prompts = load_dataset("{REPOSITORY}"{configuration}, split="{SPLIT}")'
-
-
-def _inspect_line(name: str, default: bool) -> str:
-    place = REPOSITORY if default else f"{REPOSITORY}:{name}"
-    return f"inspect eval or_eval/prompts -T data={place} --model PROVIDER/MODEL"
-
-
-def _categories(published: Published, taxonomy: str) -> str:
+def _categories(published: Published, taxonomy: str) -> list[tuple[str, str, list[int]]]:
     known = taxonomies().get(taxonomy, {})
     found = {category for part in published.values() for category in part.categories}
-    order = [key for key in known if key in found] + sorted(found - known.keys())
-    rows = [
+    return [
         (
             cell(key),
             cell(known[key].definition) if key in known else "",
-            *(str(part.categories[key]) for part in published.values()),
+            [part.categories[key] for part in published.values()],
         )
-        for key in order
+        for key in [*(key for key in known if key in found), *sorted(found - known.keys())]
     ]
-    return table(("category", "what falls under it", *(f"`{name}`" for name in published)), rows)
 
 
-def _funnel(stages: Sequence[StageFacts]) -> str:
-    rows = [
-        (
-            cell(stage.name) if stage.name == stage.kind else cell(f"{stage.name} ({stage.kind})"),
-            stage.rows_in,
-            stage.made or "",
-            stage.rows_out,
-            "; ".join(f"{cell(why)}: {count}" for why, count in _most_first(stage.dropped)),
-        )
-        for stage in stages
-    ]
-    return table(("stage", "rows in", "made", "rows out", "dropped"), rows)
+def _more(stage: StageFacts, context: StageContext) -> int:
+    """Give how many rewrites were wanted beyond those of the first round."""
+    if stage.kind != "rewrite" or not stage.params:
+        return 0
+    methods = stage.params["methods"] or [stage.params["method"]]
+    languages = len(stage.params["languages"] or [context.language])
+    each = [stage.params["count"] or load_method(method).count for method in methods]
+    return stage.made - stage.rows_in * sum(each) * languages
 
 
-def _spending(spent: Sequence[Spent]) -> str:
-    rows = [
-        (
-            cell(one.stage),
-            cell(one.role),
-            f"`{_model(one.model)}`",
-            f"{one.calls:,}",
-            f"{one.input_tokens:,}",
-            f"{one.output_tokens:,}",
-            "unknown" if one.dollars is None else f"{one.dollars:,.2f}",
-        )
-        for one in spent
-    ]
-    titles = ("stage", "role", "model", "calls", "tokens in", "tokens out", "dollars")
-    return spending(spent) + (f"\n\n{table(titles, rows)}" if rows else "")
+def _judges_of_own(stages: Sequence[StageFacts]) -> dict[str, list[str]]:
+    """Give the models that judged, and also wrote or were tested, with all that they did."""
+    does: dict[str, list[str]] = {}
+    for stage in stages:
+        for role, names in stage.models.items():
+            for name in names:
+                does.setdefault(name, []).append(_DOES.get(role, ""))
+    parts = {name: [one for one in dict.fromkeys(_DOES.values()) if one in did]
+             for name, did in does.items()}  # fmt: skip
+    return {name: did for name, did in parts.items() if len({one.split()[0] for one in did}) > 1}
 
 
-def _citation(text: str) -> str:
-    return f"\n## After\n\n{text.strip()}\n" if text else ""
+def _asked(stage: StageFacts) -> dict[str, list[str]]:
+    """Give the models that a stage asked by role, of those that it might have asked."""
+    if not stage.rows_in and not stage.made:
+        return {}
+    idle = stage.figures.get("verdicts", {}).get("judge") == 0
+    return {role: names for role, names in stage.models.items()
+            if names and not (idle and role == GRADER_ROLE)}  # fmt: skip
 
 
-def _models(stages: Sequence[StageFacts]) -> str:
-    rows = [
-        (cell(stage.name), cell(role or "model"), ", ".join(f"`{_model(name)}`" for name in names))
-        for stage in stages
-        for role, names in stage.models.items()
-    ]
-    if not rows:
-        return "No model was asked."
-    return f"Models by role:\n\n{table(('stage', 'role', 'models'), rows)}"
+def _prompts(stage: StageFacts) -> Iterable[tuple[str, str, str]]:
+    """Give the files whose words were sent, those of judges and guards included."""
+    found, asked = dict(stage.prompts), stage.models
+    judge = Path(str(files("or_eval.scorers.judge")))
+    if GRADER_ROLE in asked:
+        found["judge/prompt.toml"] = digest(judge / "prompt.toml")
+    if any(map(format_for, [*asked.get(GRADER_ROLE, []), *asked.get(MODERATOR, [])])):
+        found["judge/guards.toml"] = digest(judge / "guards.toml")
+    return ((stage.name, name, mark) for name, mark in found.items())
 
 
-def _model(name: str) -> str:
-    return cell(without_folders(name)).replace("`", "'")
+def _as_asked(recipe: Mapping[str, Any], stages: Sequence[StageFacts]) -> dict[str, Any]:
+    """Give a recipe with the models that were asked by role, whichever it names."""
+    asked = [{role: names[0] if len(names) == 1 else names for role, names in stage.models.items()
+              if role not in (TARGET, EMBEDDING)} for stage in stages]  # fmt: skip
+    common = {role: models for one in asked for role, models in one.items()}
+    for role in list(common):
+        if any(one.get(role, common[role]) != common[role] for one in asked):
+            del common[role]
+    entries = []
+    for number, entry in enumerate(recipe.get("stages", ())):
+        said = {key: value for key, value in entry.items()
+                if key != "models" or not isinstance(value, Mapping)}  # fmt: skip
+        there = asked[number] if number < len(asked) else {}
+        own = {role: models for role, models in there.items() if role not in common}
+        entries.append(said | ({"models": own} if own else {}))
+    shown = {key: value for key, value in recipe.items() if key not in ("models", "stages")}
+    return shown | ({"models": common} if common else {}) | {"stages": entries}
 
 
-def _prompts(stages: Sequence[StageFacts]) -> str:
-    rows = [
-        (cell(stage.name), f"`{cell(name)}`", f"`{digest}`")
-        for stage in stages
-        for name, digest in stage.prompts.items()
-    ]
-    if not rows:
-        return "No prompts of or-eval's own were sent to models."
-    titles = ("stage", "file", "SHA-256 starts with")
-    return f"Prompts that were sent to them, which are part of or-eval:\n\n{table(titles, rows)}"
-
-
-def _recipe(recipe: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(
-        without_folders(dict(recipe)), sort_keys=False, allow_unicode=True, width=100
-    ).rstrip()
+def _yaml(recipe: Any) -> str:
+    return yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True, width=100).rstrip()
 
 
 def _described(rows: Counts, base_sets: Sequence[BaseSet], own: str) -> list[BaseSet]:
@@ -338,21 +341,7 @@ def _found(name: str, own: str, licence: str | None) -> BaseSet:
     return BaseSet(name=name, licence=entry.licence, url=entry.url or "", title=entry.citation)
 
 
-def _sources(counts: Counter[str], sources: Sequence[BaseSet]) -> str:
-    lines = [
-        (
-            cell(source.name),
-            counts[source.name] or "",
-            cell(source.title or source.name),
-            cell(source.licence),
-            cell(source.url),
-        )
-        for source in sources
-    ]
-    return table(("source", "prompts", "what it is", "licence", "page"), lines)
-
-
-def _counts(counts: Counter[str]) -> str:
+def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {cell(value)}" for value, count in _most_first(counts))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
@@ -45,9 +45,15 @@ def _last(path: str) -> str:
     return PureWindowsPath(PurePosixPath(path.strip()).name).name
 
 
-def published(row: PromptRecord) -> PromptRecord:
-    """Give a row whose facts name files without their folders; its prompt stays as it is."""
-    return replace(row, source=without_folders(row.source), meta=_public(row.meta, row.prompt))
+def published(row: PromptRecord, answers: Collection[str] = ()) -> PromptRecord:
+    """Give a row whose facts name files without their folders; its prompt stays as it is.
+
+    Args:
+        row: The row.
+        answers: Names of the facts that are left out, since they are answers to the prompt.
+    """
+    facts = {key: value for key, value in row.meta.items() if key not in answers}
+    return replace(row, source=without_folders(row.source), meta=_public(facts, row.prompt))
 
 
 def local_path(meta: Any, prompt: str) -> str | None:

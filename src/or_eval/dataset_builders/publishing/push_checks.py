@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from or_eval.dataset_builders.engine.rows import columns
+from or_eval.dataset_builders.engine.rows import RESPONSE, columns
 from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SOURCES, TAG
 from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_problem
@@ -85,9 +85,9 @@ def _licence_problems(folder: DatasetFolder, sources: Counter[str]) -> Iterator[
     for name, count in sorted(sources.items()):
         entry = catalogue().get(name)
         licence = stated.get(name) or (NOT_STATED if entry is None else entry.licence)
-        if said := licence_problem(str(licence), str(folder.header.get("license"))):
+        if why := licence_problem(str(licence), str(folder.header.get("license"))):
             yield (
-                f"source {shown(name)} ({count} rows) {said}; leave its rows out, or say under "
+                f"source {shown(name)} ({count} rows) {why.said}; leave its rows out, or say under "
                 "'sources' of the stage publish by which licence you have them"
             )
 
@@ -138,8 +138,11 @@ def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
     for found in keys_in(beside, secrets):
         yield f"the file's metadata, {found}; remove it"
     for number, row in enumerate(rows, start=1):
-        for found in keys_in(row | {"meta": _meta(row)}, secrets):
+        meta = _meta(row)
+        for found in keys_in(row | {"meta": meta}, secrets):
             yield f"row {number} ({shown(row.get('id'))}): {found}; remove it"
+        if isinstance(meta, dict) and RESPONSE in meta:
+            yield f"row {number}: holds a model's answer ('{RESPONSE}' in meta); leave that out"
         if path := local_path(_facts(row), str(row.get("prompt"))):
             file = without_folders(path)
             yield f"row {number}: tells where {shown(file)} lay on a machine; leave that out"

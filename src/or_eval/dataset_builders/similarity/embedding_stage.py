@@ -15,6 +15,9 @@ from or_eval.dataset_builders.similarity.embeddings import (
 )
 from or_eval.dataset_builders.similarity.near_duplicates import Vectors
 
+EMBEDDING = "embedding"
+"""Stands among the roles for the model that embeds texts."""
+
 
 class EmbeddingParams(StageParams):
     """What a recipe may say to a stage that compares texts by embeddings.
@@ -39,7 +42,7 @@ def embedded(texts: Sequence[str], model: str, context: StageContext) -> Vectors
 def used(params: EmbeddingParams) -> Iterator[Used]:
     """Say which model a stage uses, if any."""
     if params.used_model is not None:
-        yield Used({"embedding": [shown_model(params.used_model)]})
+        yield Used({EMBEDDING: [shown_model(params.used_model)]})
 
 
 # The fields of a Stage of these names:

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -34,7 +33,7 @@ from or_eval.dataset_builders.panel.moderators import (
     opinions_on_prompts,
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
-from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.prompt_files import data_path, prompt_path
 from or_eval.schema import taxonomies
 
 OTHER = "other"
@@ -142,7 +141,7 @@ def _majority(opinions: Sequence[Opinion]) -> tuple[str | None, float | None, in
 
 
 def _files(params: ClassifyParams) -> list[Path]:
-    return [prompt_path("classify"), Path(str(files("or_eval") / "data" / "taxonomies.toml"))]
+    return [prompt_path("classify"), data_path("taxonomies.toml")]
 
 
 STAGE = Stage(

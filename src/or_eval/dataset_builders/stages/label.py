@@ -34,7 +34,7 @@ class Majority(NamedTuple):
     Attributes:
         refused: Whether it is a refusal; None where as many say so as say the opposite.
         label: The class that most of these name, of equals the first voter's.
-        agreement: Share of the voters that are on this side; None where nobody voted.
+        agreement: Share of the voters that are on this side; None where no two voted.
         voters: How many gave a class.
     """
 
@@ -107,7 +107,8 @@ def majority(votes: Mapping[str, ResponseClass | None]) -> Majority:
         return Majority(None, None, 0.5 if given else None, len(given))
     refused = sides[True] > sides[False]
     label, _ = Counter(vote for vote in given if vote.refused is refused).most_common(1)[0]
-    return Majority(refused, label, round(sides[refused] / len(given), 3), len(given))
+    agreement = round(sides[refused] / len(given), 3) if len(given) > 1 else None
+    return Majority(refused, label, agreement, len(given))
 
 
 def _agreement(table: list[dict[str, Any]]) -> list[dict[str, Any]]:

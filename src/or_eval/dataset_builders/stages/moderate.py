@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -45,7 +44,7 @@ from or_eval.dataset_builders.panel.moderators import (
     opinions_of,
 )
 from or_eval.dataset_builders.panel.panel_plan import panel_calls
-from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.prompt_files import data_path, prompt_path
 from or_eval.schema import Label, PromptRecord, taxonomies
 from or_eval.scorers.visible_text import has_visible_text
 
@@ -183,7 +182,7 @@ def _labelled(row: PromptRecord, label: str, text: str) -> PromptRecord:
 
 
 def _files(params: ModerateParams) -> list[Path]:
-    return [prompt_path("moderate"), Path(str(files("or_eval") / "data" / "taxonomies.toml"))]
+    return [prompt_path("moderate"), data_path("taxonomies.toml")]
 
 
 def _parts(params: ModerateParams) -> list[str]:

@@ -22,7 +22,7 @@ from or_eval.dataset_builders.engine.ports import (
     StageFacts,
     Table,
 )
-from or_eval.dataset_builders.engine.rows import LICENCE, Rows
+from or_eval.dataset_builders.engine.rows import LICENCE, RESPONSE, Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import CardParams, Counts, data_card
 from or_eval.dataset_builders.publishing.dataset_folder import (
@@ -35,6 +35,7 @@ from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_of,
 from or_eval.dataset_builders.publishing.local_paths import published as public
 from or_eval.key_like import Found, Secrets, key_like, keys_in, secrets_of
 from or_eval.schema import Label, PromptRecord
+from or_eval.sources.errors import shown as quoted
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DEFAULT = "default"
@@ -46,17 +47,19 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
     """Write ``dataset/`` in the build's folder: a configuration for each subset of the input.
 
     Rows whose licence is known to keep them out of such a set, rows that are there twice, and rows
-    in no subset are dropped. It holds the ids of the rows.
+    in no subset are dropped. Models' answers stay out of the rows. It holds the ids of the rows.
 
     Raises:
-        BuildError: No row is left, a row or the card holds something like a key, or the set can't
-            be written.
+        BuildError: No row is left, a licence isn't known to let a row in, a row or the card holds
+            something like a key, or the set can't be written.
     """
     subsets = _configurations(rows, context)
     if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
         raise BuildError(_bad_name(bad[0]))
     stated = {base.name: base.licence for base in params.sources}
     held_back: dict[str, str] = {}
+    judged = [facts.params for facts in context.earlier if facts.kind == "moderate"]
+    answers = {RESPONSE, *(str(params.get("text")) for params in judged)} - {"prompt"}
     secrets = [*secrets_of(os.environ), *_of_models(context)]
     seen = _seen({**context.inputs, **subsets, "its input": rows}, secrets)
     everything, counts = Counts(), {name: Counts() for name in subsets}
@@ -69,10 +72,12 @@ def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outco
                     continue
                 licence = licence_of(row, stated)
                 # Where none is stated, its users may have one: a push asks for it.
-                if licence != NOT_STATED and (said := licence_problem(licence, params.licence)):
-                    held_back[row.id] = f"{row.source} {said}"
+                if licence != NOT_STATED and (why := licence_problem(licence, params.licence)):
+                    if not why.known:
+                        raise BuildError(_unknown_licence(row, why.said))
+                    held_back[row.id] = f"{row.source} {why.said}"
                     continue
-                shown = public(row)
+                shown = public(row, answers)
                 if not seen[row.id] & _PUBLISHED:
                     everything.add(shown)
                     yield Kept(shown)
@@ -163,6 +168,13 @@ def _seen(parts: Mapping[str, Rows], secrets: Secrets) -> dict[str, int]:
             f"{both[0]}; leave one of the two out"
         )
     return seen
+
+
+def _unknown_licence(row: PromptRecord, said: str) -> str:
+    return (
+        f"source {quoted(row.source)} {said} (row {row.id}); leave its rows out in a stage before, "
+        "or say under 'sources' of publish by which licence you have them"
+    )
 
 
 def _key_in_row(row: PromptRecord, found: Found) -> str:

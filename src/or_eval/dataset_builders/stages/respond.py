@@ -21,7 +21,7 @@ from or_eval.dataset_builders.engine.ports import (
     StageParams,
 )
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.engine.rows import Rows, with_meta
+from or_eval.dataset_builders.engine.rows import RESPONSE, Rows, with_meta
 from or_eval.schema import PromptRecord
 from or_eval.scorers.visible_text import has_visible_text
 
@@ -87,7 +87,7 @@ def run(rows: Rows, params: RespondParams, context: StageContext) -> Iterator[Ou
         if responding.problem is not None or reply is None:
             yield Dropped(row, responding.problem or _EMPTY)
         else:
-            yield Kept(with_meta(row, response=reply.text, responder=reply.model))
+            yield Kept(with_meta(row, **{RESPONSE: reply.text}, responder=reply.model))
 
 
 def _question(

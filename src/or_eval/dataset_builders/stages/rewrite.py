@@ -27,7 +27,7 @@ from or_eval.dataset_builders.engine.ports import (
 from or_eval.dataset_builders.engine.rounds import wanted_now
 from or_eval.dataset_builders.engine.rows import Rows, written_from
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.prompt_files import data_path, prompt_path
 from or_eval.dataset_builders.similarity import embedding_stage
 from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams
 from or_eval.dataset_builders.similarity.embeddings import Likeness
@@ -37,6 +37,7 @@ from or_eval.dataset_builders.writing.methods import (
     RewriteMethod,
     in_language,
     load_method,
+    method_files,
     method_path,
 )
 from or_eval.dataset_builders.writing.rewrite_checks import DUPLICATE, REASONS, Written
@@ -118,6 +119,7 @@ def run(rows: Rows, params: RewriteParams, context: StageContext) -> Iterator[Ou
             ]
             yield _Asked(seed, [question.key for question in questions]), questions
 
+    yield from embedding_stage.used(params)
     table: list[dict[str, Any]] = []
     seen: set[bytes] = set()
     for (seed, keys), rewritings in context.ask(asked()):
@@ -254,7 +256,8 @@ def _listed(reasons: Counter[str]) -> str:
 
 
 def _prompts(params: RewriteParams) -> Sequence[Path]:
-    return [*map(method_path, params.all_methods), prompt_path(AGAIN)]
+    told = map(data_path, ("taxonomies.toml", "language_names.toml"))
+    return [*method_files(params.all_methods), prompt_path(AGAIN), *told]
 
 
 def _parts(params: RewriteParams) -> Sequence[str]:

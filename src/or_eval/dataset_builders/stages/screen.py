@@ -83,6 +83,7 @@ def run(rows: Rows, params: ScreenParams, context: StageContext) -> Iterator[Out
             problem = _similarity_problem(row, params)
             yield (row, problem), [] if problem else judged_by(panel, wording, row)
 
+    yield from embedding_stage.used(params)
     for (row, problem), judgings in context.ask(asked()):
         if problem is not None:
             yield Dropped(row, problem, f"similarity {row.meta.get('similarity')}")

@@ -29,7 +29,7 @@ from or_eval.dataset_builders.engine.ports import (
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, total, wanted_now
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.prompt_files import data_path, prompt_path
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.seed_data import SeedData, SeedSource, Take
 from or_eval.dataset_builders.writing.seed_writing import (
@@ -336,7 +336,9 @@ def _short(key: str, harvest: _Harvest) -> str:
 
 
 def _prompts(params: SeedsParams) -> Sequence[Path]:
-    return () if params.data is not None else (prompt_path(SEEDS_PROMPT),)
+    if params.data is not None:
+        return ()
+    return [prompt_path(SEEDS_PROMPT), *map(data_path, ("taxonomies.toml", "language_names.toml"))]
 
 
 def _data(params: SeedsParams) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from inspect_ai import Task, task_with
@@ -23,19 +24,21 @@ from or_eval.dataset_builders.engine.ports import (
     Stage,
     StageContext,
     StageParams,
+    Table,
     Tested,
     Used,
     Verdicts,
 )
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
 from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.prompt_files import data_path
 from or_eval.schema import PromptRecord
 from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.judge.panel import GRADER_ROLE
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers.structured_output import failure
-from or_eval.solvers.system_prompt import existing_file
+from or_eval.solvers.system_prompt import BUNDLED, existing_file
 from or_eval.sources import LoadedPrompts
 from or_eval.tasks.refusal_task import refusal_task
 
@@ -112,12 +115,29 @@ def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterato
         lambda: [refusal(fusion=fusion), outcome()],
         {GRADER_ROLE: judges} if judges else {},
     )
+    logs: list[str] = []
     for model in params.targets:
         mark = digest_of([model.identity, system, params.epochs])[:16]
-        yield Tested(context.test(rows, model, mark, test, verdicts))
+        logs += context.test(rows, model, mark, test, verdicts)
+    yield Tested(logs)
     for row in rows:
         yield Kept(row)
+    if logs:
+        yield Table("verdicts", [_told(logs, {row.id for row in rows})])
     yield Used({"target": [model.name for model in params.targets]})
+
+
+def _told(logs: list[str], ids: set[str]) -> dict[str, int]:
+    """Count how the responses to prompts were settled, and which are not certain."""
+    from or_eval.analysis.responses import read_logs
+
+    found = read_logs(logs, audits=False).responses
+    found = found[found["id"].isin(ids)]
+    settled = found[found["refused"].notna()]
+    by = {who: int((settled["decided_by"] == who).sum()) for who in ("provider", "rules", "judge")}
+    uncertain = int((settled["certain"] == False).sum())  # noqa: E712 (a column)
+    open_ = len(found) - len(settled)
+    return {"responses": len(found), **by, "uncertain": uncertain, "unsettled": open_}
 
 
 @solver
@@ -158,9 +178,10 @@ def _problem(params: RefusalTestParams, place: Place) -> str | None:
     return None if params.models else "'models' names no model to test ([PROVIDER/MODEL, ...])"
 
 
-def _data(params: RefusalTestParams) -> list[str]:
-    path = existing_file(params.system_prompt)
-    return [] if path is None else [str(path)]
+def _prompts(params: RefusalTestParams) -> list[Path]:
+    said = params.system_prompt
+    path = data_path(f"system_prompts/{said}.md") if said in BUNDLED else existing_file(said)
+    return [] if path is None else [path]
 
 
 def _models(params: RefusalTestParams) -> Sequence[BoundModel]:
@@ -172,7 +193,7 @@ STAGE = Stage(
     run,
     plan,
     optional_roles={GRADER_ROLE: "panel"},
-    data=_data,
+    prompts=_prompts,
     parts=lambda params: (),
     gives_logs=True,
     tests=_models,

@@ -22,7 +22,7 @@ from or_eval.dataset_builders.engine.ports import (
     Table,
 )
 from or_eval.dataset_builders.engine.rows import Rows, written_from
-from or_eval.dataset_builders.prompt_files import prompt_path
+from or_eval.dataset_builders.prompt_files import data_path, prompt_path
 from or_eval.dataset_builders.similarity import embedding_stage
 from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams
 from or_eval.dataset_builders.similarity.embeddings import Likeness
@@ -132,7 +132,7 @@ STAGE = Stage(
     run,
     plan,
     roles={TRANSLATOR: "turns"},
-    prompts=lambda params: [prompt_path(TRANSLATE)],
+    prompts=lambda params: [prompt_path(TRANSLATE), data_path("language_names.toml")],
     data=embedding_stage.data,
     parts=lambda params: [*REASONS, IN_LANGUAGE],
     problem=embedding_stage.problem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from string import Template
@@ -136,6 +136,7 @@ class RewriteMethod(_Part):
         most_edited: Greatest share of the seed's words that may be edited.
         language_names: What languages are called, by the language in which that is said.
         hints: Words that belong to a category, put into the question as ``$hint``.
+        frame: What it shares with others, by the name of a file.
         problems: What is said of texts that can't be used, where it is another thing than for
             other methods.
     """
@@ -161,6 +162,7 @@ class RewriteMethod(_Part):
     most_edited: float | None = Field(default=None, gt=0, le=1)
     language_names: dict[str, dict[str, str]] = {}
     hints: dict[str, Wording] = {}
+    frame: str | None = None
     problems: dict[str, dict[str, str]] = {}
 
     @model_validator(mode="after")
@@ -279,7 +281,7 @@ def load_method(method: str) -> RewriteMethod:
     path = method_path(method)
     try:
         said = tomllib.loads(path.read_text("utf-8"))
-        return RewriteMethod.model_validate(_frame(said.pop("frame", None)) | said)
+        return RewriteMethod.model_validate(_frame(said.get("frame")) | said)
     except OSError as error:
         raise BuildError(f"method: {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -289,6 +291,13 @@ def load_method(method: str) -> RewriteMethod:
         where = ".".join(str(part) for part in first["loc"])
         problem = first["msg"].removeprefix("Value error, ")
         raise BuildError(f"method: {path}: {where + ': ' if where else ''}{problem}") from error
+
+
+def method_files(methods: Sequence[str]) -> list[Path]:
+    """Give the files of methods, with those that they share, each once."""
+    frames = dict.fromkeys(load_method(method).frame for method in methods)
+    shared = [prompt_path(_FRAME_PREFIX + name) for name in frames if name is not None]
+    return [*map(method_path, methods), *shared]
 
 
 def _frame(name: str | None) -> dict[str, Any]:
