@@ -24,7 +24,6 @@ from or_eval.analysis.lineage import Level, Step, lineage_effects
 from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.structure.measures import MEASURES
-from or_eval.analysis.structure.prediction import predictions
 from or_eval.analysis.structure.refusal_effects import samples, structure_effects
 from or_eval.intervals import wilson
 
@@ -115,7 +114,7 @@ class Found(NamedTuple):
 
     ``planted_method`` and ``planted_measure`` are shares of the models; the next four say whether
     anything else was, in the comparisons along the lineage, and of each effect of structure and of
-    both. ``gain`` is what structure adds to the area under the ROC curve, where it was planted.
+    both.
     """
 
     planted_method: float
@@ -124,7 +123,6 @@ class Found(NamedTuple):
     false_alone: bool
     false_adjusted: bool
     false_structure: bool
-    gain: float
 
 
 def found(of: World, *, planted: bool) -> Found:
@@ -147,7 +145,6 @@ def found(of: World, *, planted: bool) -> Found:
         bool((wrong["effect"] == "alone").any()),
         bool((wrong["effect"] == "adjusted").any()),
         len(wrong) > 0,
-        float(predictions(sample)["gain"].mean()) if planted else np.nan,
     )
 
 
@@ -180,9 +177,7 @@ def main() -> int:
         kind, seconds = "planted" if planted else "nulls", time.monotonic() - start
         print(f"{count} {kind}, {options.families} families, {seconds:.0f} s", flush=True)
         shares = results.astype(float).mean()
-        if planted:
-            print(f"gain             {100 * shares['gain']:5.1f}", flush=True)
-        for name, share in shares.drop("gain").items():
+        for name, share in shares.items():
             between = wilson(share, count)
             said = f"({100 * between.lower:.1f} to {100 * between.upper:.1f})"
             blocks = results[name].groupby(np.arange(count) // BLOCK).sum()

@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from or_eval.analysis.figures.by_group import by_group, category_bars
-from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.differences import RUNS, differences
 from or_eval.analysis.figures.drawing import Figure
-from or_eval.analysis.figures.four_fold import four_fold_tables
-from or_eval.analysis.figures.heat_maps import (
+from or_eval.analysis.figures.of_cells import (
+    four_fold_tables,
     rate_heat_map,
     similarity_heat_map,
     vote_agreement_heat_map,
 )
+from or_eval.analysis.figures.of_rates import by_group, category_bars, class_stack, trends
 from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.trade_off import trade_off
-from or_eval.analysis.figures.trends import generation_trends
 
 MEASURES = ("over_refusal", "toxic_rejection")
 HOSTILE = [
@@ -88,7 +86,6 @@ def pair_rows(names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"model_a": a, "model_b": b, "n": 9, "kappa": 0.5, "lower": 0.2, "upper": 0.7}
-            | {"jaccard": 0.4}
             for a, b in combinations(names, 2)
         ]
     )
@@ -113,7 +110,7 @@ def every_figure(models: list[str], groups: list[str]) -> list[Figure]:
         rate_heat_map(rate_rows(models, category=groups, language=groups), "category"),
         rate_heat_map(rate_rows(1, method=groups, language=groups).drop(columns="model"), "method"),
         four_fold_tables(rate_rows(models, language=groups)),
-        generation_trends(rate_rows(["gpt-3", "gpt-4", *models])),
+        trends(rate_rows(models, category=groups)),
         vote_agreement_heat_map(pair_rows(models), "safe"),
         similarity_heat_map(pd.DataFrame(similarity)),
         differences(pd.DataFrame([{"model": model, "p": 0.1, **change} for model in models]), RUNS),

@@ -139,9 +139,6 @@ def test_logs_are_joined_by_id_and_model_and_counted_by_part(tmp_path: Path) -> 
     # The judge is asked about the uncertain two and the unsettled one, not where there is no text.
     assert summary["cascade"]["judge_calls"] == 6
     assert summary["cascade"]["saved"] == pytest.approx(0.7)
-    judged = group(summary, "cascade with a perfect judge")
-    assert (judged["unscored"], judged["agree"]) == (2, pytest.approx(8 / 9))
-    assert group(summary, "all")["kappa_strict"] < group(summary, "all")["kappa"]
     assert {row["group"] for row in summary["groups"] if row["by"] == "model"} == {"a", "b"}
     lines = (tmp_path / "out" / "disagreements.jsonl").read_text().splitlines()
     found = [json.loads(line) for line in lines]

@@ -43,13 +43,12 @@ def test_pair_discrimination_by_hand_and_scipy() -> None:
     assert row[["hit_rate", "false_alarm_rate"]].tolist() == pytest.approx([17 / 20, 6.5 / 20])
     distance = stats.norm.ppf(17.5 / 21) - stats.norm.ppf(7 / 21)
     assert row["d_prime"] == pytest.approx(distance, abs=TOLERANCE)
-    assert row["roc_area"] == pytest.approx(stats.norm.cdf(distance / np.sqrt(2)), abs=TOLERANCE)
     assert row["balanced_accuracy"] == pytest.approx((17 / 20 + 13.5 / 20) / 2, abs=TOLERANCE)
-    for name in ("d_prime", "roc_area", "balanced_accuracy"):
+    for name in ("d_prime", "balanced_accuracy"):
         assert row[f"{name}_lower"] < row[name] < row[f"{name}_upper"]
 
 
-def test_eagerness_changes_balanced_accuracy_and_not_the_roc_area() -> None:
+def test_eagerness_changes_balanced_accuracy_and_not_d_prime() -> None:
     """One model's evidence, and a bar for refusing that is in the middle or far down."""
     toxic, safe = (stats.norm.ppf((np.arange(4000) + 0.5) / 4000) + shift for shift in (1, -1))
     rows = [
@@ -65,7 +64,7 @@ def test_eagerness_changes_balanced_accuracy_and_not_the_roc_area() -> None:
         for n, x in enumerate(evidence[::4])
     ]
     table = discrimination(responses(rows)).set_index("model")
-    assert table["roc_area"].tolist() == pytest.approx([0.92, 0.92], abs=0.03)
+    assert table["d_prime"].tolist() == pytest.approx([2, 2], abs=0.3)
     assert (
         table.loc["middling", "balanced_accuracy"] > table.loc["eager", "balanced_accuracy"] + 0.2
     )
@@ -78,7 +77,6 @@ def test_models_that_treat_both_sides_alike_tell_nothing_apart() -> None:
     assert table["share"].to_dict() == {"answers all": 0, "refuses all": 0, "tells them apart": 1}
     alike = table.loc[["answers all", "refuses all"]]
     assert alike["d_prime"].tolist() == pytest.approx([0, 0])
-    assert alike["roc_area"].tolist() == pytest.approx([0.5, 0.5])
     assert table.loc["tells them apart", "balanced_accuracy"] == 1
 
 

@@ -19,12 +19,9 @@ from figure_frames import (
     share_rows,
     spec,
 )
-from or_eval.analysis.figures.by_group import by_group
-from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.drawing import COLOURS, NEUTRAL, Figure
-from or_eval.analysis.figures.heat_maps import (
-    rate_heat_map,
-)
+from or_eval.analysis.figures.of_cells import rate_heat_map
+from or_eval.analysis.figures.of_rates import by_group, class_stack
 from or_eval.analysis.figures.radar import radar
 
 

@@ -1,4 +1,4 @@
-"""Names in figures: how models are shown, who made them, of which generation they are."""
+"""Names in figures: how models are shown, who made them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from figure_frames import (
     HOSTILE,
 )
-from or_eval.analysis.figures.model_names import generation, maker
 from or_eval.analysis.figures.shown_names import LONGEST, em_width, shown_names
+from or_eval.analysis.figures.trade_off import maker
 
 
 def test_shown_names_are_short_visible_and_all_different() -> None:
@@ -24,29 +24,19 @@ def test_shown_names_are_short_visible_and_all_different() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "made_by", "of"),
+    ("model", "made_by"),
     [
-        ("openai/gpt-4o-mini", "OpenAI", ("gpt", 4.0)),
-        ("gpt-3.5-turbo-0125", "OpenAI", ("gpt", 3.5)),
-        ("gpt4 (system_prompt=safe)", None, ("gpt", 4.0)),
-        ("openai/o3-mini", "OpenAI", ("o", 3.0)),
-        ("anthropic/claude-3-5-sonnet-20241022", "Anthropic", ("claude", 3.5)),
-        ("claude-sonnet-4-20250514", "Anthropic", ("claude", 4.0)),
-        ("together/meta-llama/Meta-Llama-3.1-8B", "Meta", ("llama", 3.1)),
-        ("Llama-2-7b-chat", "Meta", ("llama", 2.0)),
-        ("mistralguard", None, None),
-        ("gemma-7b-it", None, None),
-        ("Qwen/Qwen2.5-72B-Instruct", "Qwen", ("qwen", 2.5)),
-        ("olive-7b", None, None),
-        ("<script>", None, None),
-        ("", None, None),
+        ("openai/gpt-4o-mini", "OpenAI"),
+        ("gpt4 (system_prompt=safe)", None),
+        ("anthropic/claude-3-5-sonnet-20241022", "Anthropic"),
+        ("together/meta-llama/Meta-Llama-3.1-8B", "Meta"),
+        ("mistralguard", None),
+        ("<script>", None),
+        ("", None),
     ],
 )
-def test_maker_and_generation_are_told_from_a_name(
-    model: str, made_by: str | None, of: tuple[str, float] | None
-) -> None:
+def test_a_maker_is_told_from_a_name(model: str, made_by: str | None) -> None:
     assert maker(model) == made_by
-    assert generation(model) == of
 
 
 def test_no_model_is_loaded_to_tell_its_maker(monkeypatch: pytest.MonkeyPatch) -> None:

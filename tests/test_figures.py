@@ -21,19 +21,17 @@ from figure_frames import (
     share_rows,
     spec,
 )
-from or_eval.analysis.figures.by_group import by_group, category_bars
-from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.drawing import MOST_COLOURS
-from or_eval.analysis.figures.four_fold import four_fold_tables
-from or_eval.analysis.figures.heat_maps import (
+from or_eval.analysis.figures.of_cells import (
+    four_fold_tables,
+    label_confusion,
     rate_heat_map,
     vote_agreement_heat_map,
 )
-from or_eval.analysis.figures.label_confusion import label_confusion
+from or_eval.analysis.figures.of_rates import by_group, category_bars, class_stack
 from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.saving import save_figure
 from or_eval.analysis.figures.trade_off import trade_off
-from or_eval.analysis.figures.trends import generation_trends
 from or_eval.analysis.label_agreement import label_agreement
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
@@ -41,37 +39,6 @@ from or_eval.analysis.vote_agreement import vote_agreement
 from or_eval.analysis.votes import vote_matrix
 from pages import launched, opened
 from replayed import run_replay, write_jsonl
-
-
-def test_trends_follow_the_generations_of_a_line() -> None:
-    models = [
-        "gpt-3.5-turbo",
-        "gpt-4",
-        "gpt-4o",
-        "claude-2",
-        "claude-3-opus",
-        "Qwen-7B",
-        "llama-3-8b",
-    ]
-    rates = rate_rows(models)
-    figure = generation_trends(rates)
-    assert figure is not None
-    assert [panel["title"] for panel in spec(figure)["concat"]] == [*("claude", "gpt")]
-    same(
-        figure.data[["model", "measure", "rate"]],
-        rates[~rates["model"].isin(models[5:])],
-        ["model", "measure"],
-    )
-    means = {
-        (row["step"], row["measure"]): row["rate"]
-        for row in rows_drawn(figure, "step")
-        if "model" not in row
-    }
-    both = figure.data[
-        (figure.data["generation"] == 4) & (figure.data["measure"] == "over_refusal")
-    ]
-    assert means["4", "over-refusal"] == pytest.approx(both["rate"].mean())
-    assert generation_trends(rate_rows(["gpt-4", "gpt-4o", "claude-3-opus"])) is None
 
 
 def test_four_fold_tables_have_a_table_per_model_and_language() -> None:

@@ -17,7 +17,6 @@ from or_eval.analysis.corrections import (
 )
 from or_eval.analysis.families import prompt_families
 from or_eval.analysis.rates import class_shares, fourfold, rates
-from or_eval.analysis.report.contents import worded
 from or_eval.intervals import rate_interval, t_quantile, wilson
 
 TOLERANCE = 1e-6
@@ -219,21 +218,9 @@ def test_the_fourfold_table_by_hand() -> None:
     assert row.iloc[1:5].tolist() == [40, 10, 6, 24]
     assert row["accuracy"] == pytest.approx(64 / 80)
     assert row["precision"] == pytest.approx(24 / 34)
-    assert row["recall"] == pytest.approx(24 / 30)
-    assert row["specificity"] == pytest.approx(40 / 50)
     assert row["f1"] == pytest.approx(2 * (24 / 34) * 0.8 / (24 / 34 + 0.8))
-    for name in ("accuracy", "precision", "recall", "f1", "specificity"):
+    for name in ("accuracy", "precision", "f1"):
         assert 0 < row[f"{name}_lower"] < row[name] < row[f"{name}_upper"] < 1
-    # what hangs on the mix of safe and toxic prompts is said to, and nothing else
-    toxic = frame[frame["label"] == "toxic"]
-    more = pd.concat([frame, toxic.assign(id="b" + toxic["id"])], ignore_index=True)
-    other = fourfold(more).loc[0]
-    changed = {name: bool(other[name] != row[name]) for name in ("precision", "f1", "recall")}
-    assert changed == {"precision": True, "f1": True, "recall": False}
-    words = worded("fourfold", pd.DataFrame(), by_language="", corrected="").note
-    assert "Accuracy, precision and F1 hang on how many of the prompts are toxic" in words
-    plain = wilson(0.8, 30)
-    assert row["recall_lower"] == pytest.approx(plain.lower, abs=0.06)
 
 
 def test_the_fourfold_table_counts_prompts_as_rates_do() -> None:
@@ -245,14 +232,11 @@ def test_the_fourfold_table_counts_prompts_as_rates_do() -> None:
     frame = responses(rows)
     row = fourfold(frame).loc[0]
     over, rejection = rates(frame)["rate"]
-    assert (row["specificity"], row["recall"]) == (
-        pytest.approx(1 - over),
-        pytest.approx(rejection),
-    )
+    assert (row["safe refused"] / 6, row["toxic refused"] / 6) == pytest.approx((over, rejection))
     assert row["safe refused"] == pytest.approx(2.4)
     assert row[["safe answered", "toxic answered", "toxic refused"]].tolist() == [3.6, 2, 4]
     truth = frame["refused"].astype("float64").where(frame["epoch"] < 3)
     found = corrections(frame, truth)
     by = rates(frame, found=found)["rate"].tolist()
     row = fourfold(frame, found=found).loc[0]
-    assert [1 - row["specificity"], row["recall"]] == pytest.approx(by)
+    assert [row["safe refused"] / 6, row["toxic refused"] / 6] == pytest.approx(by)

@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from made_logs import made_log, made_sample
-from or_eval.analysis.answer_style import answer_style
 from or_eval.analysis.card_coverage import card_coverage
 from or_eval.analysis.responses import read_logs
 from or_eval.analysis.scorecard import read_scorecard
@@ -92,11 +91,9 @@ def test_a_report_cites_its_card_and_warns_of_what_it_does_not_cover(
     found = json.loads((out / "summary.json").read_text())
     assert [row["rate"] for row in found["corrected_for_labels"]] == [0.25, 0.25]
     assert any("compared with 40 labels of people: kappa 0.8" in s for s in found["summary"])
-    model, language, style = found["outside_scorecard"]
+    model, language = found["outside_scorecard"]
     assert "labels of responses of the model b." in model
     assert "labels of responses of the language fr." in language
-    assert "75 % of the responses of b (40 looked at)" in style
-    assert "brief list 75 %" in style
     assert len(found["scorecard"]) == 4
 
 
@@ -119,24 +116,3 @@ def test_a_file_that_is_no_card_is_told(tmp_path: Path) -> None:
     data = tmp_path / "responses.csv"
     data.write_text("prompt,response,human_label\nhi,No.,direct_refusal\n")
     assert "--scorecard needs logs" in run("agreement", data, "--scorecard").output
-
-
-@pytest.mark.parametrize(
-    ("text", "style"),
-    [
-        ("No.", "brief prose"),
-        ("word " * 100, "short prose"),
-        ("字" * 100, "short prose"),
-        ("word " * 400, "long prose"),
-        ("word " * 900, "very long prose"),
-        ("One:\n```python\nx\n```", "brief code"),
-        ('{"a": 1}', "brief data"),
-        ("| a | b |\n| - | - |", "brief table"),
-        ("# One\n\ntext", "brief sections"),
-        (LIST, "brief list"),
-        ("1. 一\n2. 二", "brief list"),
-        ("- a dash alone", "brief prose"),
-    ],
-)
-def test_a_style_is_form_and_length(text: str, style: str) -> None:
-    assert answer_style(text) == style

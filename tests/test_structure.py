@@ -16,7 +16,6 @@ from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
 from or_eval.analysis.structure.distributions import distributions
 from or_eval.analysis.structure.measures import MEASURES, SURFACE, entropy, mattr, measure
 from or_eval.analysis.structure.parsers import Parser, find_parsers, load_parser
-from or_eval.analysis.structure.prediction import predictions
 from or_eval.analysis.structure.refusal_effects import (
     MissingMeasures,
     samples,
@@ -194,9 +193,6 @@ def test_what_cannot_vary_cannot_be_told() -> None:
     adjusted = structure_effects(found).query("effect == 'adjusted'")
     unknown = adjusted["verdict"] == UNKNOWN
     assert unknown.equals((adjusted["model"] == "model 1") | (adjusted["measure"] == "sentences"))
-    assert predictions(found).set_index("model")["auc"].isna().to_dict() == {
-        "model 0": False, "model 1": True, "model 2": False,
-    }  # fmt: skip
 
 
 def test_few_refusals_call_no_measure() -> None:
@@ -225,18 +221,6 @@ def test_lengths_of_which_few_are_long_call_no_measure_where_few_are_refused() -
         effects = structure_effects(samples(responses(rows), prompts, values, ["characters"]))
         called += int((effects["verdict"] == MORE).any())
     assert called <= 1
-
-
-def test_structure_that_decides_refusal_foretells_it() -> None:
-    simulated = world(4, 30, planted=False)
-    high = simulated.values["tokens"] > simulated.values["tokens"].median()
-    refused = high.reindex(simulated.responses["id"]).to_numpy()
-    told = predictions(
-        samples(simulated.responses.assign(refused=refused), simulated.prompts, simulated.values)
-    ).iloc[0]
-    assert told["auc"] > 0.9
-    assert told["auc_controls"] < 0.7
-    assert told["gain_lower"] > 0.2
 
 
 # --- The command ----------------------------------------------------------------------------------
@@ -276,7 +260,7 @@ def test_the_command_writes_tables_and_figures(logs: Path, tmp_path: Path) -> No
     ]
     assert all("从句数" in text for text in drawn)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "measures.csv", "distributions.csv", "effects.csv", "predictions.csv",
+        "measures.csv", "distributions.csv", "effects.csv",
         *(f"structure-{of}.{kind}" for of in ("distributions", "effects") for kind in ("svg", "csv")),
     }  # fmt: skip
     assert len(pd.read_csv(tmp_path / "measures.csv").dropna()) == 40

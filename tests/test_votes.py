@@ -152,7 +152,6 @@ def test_agreement_and_overlap_of_models(three_models: Path) -> None:
     assert pair[["n", "refused_a", "refused_b", "refused_both"]].tolist() == [4, 2, 3, 2]
     # By hand: they agree on 3 of 4; by chance on (2/4)(3/4) + (2/4)(1/4) = 1/2.
     assert pair["kappa"] == pytest.approx((0.75 - 0.5) / 0.5)
-    assert pair["jaccard"] == pytest.approx(2 / 3)
     # Gwet: 5 of 8 votes are refusals, so chance agrees on 2 (5/8)(3/8) = 15/32.
     assert pair["agree"] == 0.75
     assert pair["ac1"] == pytest.approx((0.75 - 15 / 32) / (1 - 15 / 32))

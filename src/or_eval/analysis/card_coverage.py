@@ -7,20 +7,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.answer_style import answer_style
 from or_eval.analysis.logs import LogHead
-from or_eval.analysis.samples import read_details
 from or_eval.analysis.scorecard import ALL, CardRow, Scorecard, configurations
 from or_eval.analysis.wording import counted, joined, share
 
 _FEWEST_LABELS = 20
 """With fewer labels of a language or a model, a card says next to nothing of it."""
 
-_FEWEST_OF_STYLE = 3
-_LOOKED_AT = 200
-"""Responses of each model whose style is looked at: their texts must be read for it."""
-
-_NOTABLE = 0.05
 _MOST_NAMED = 3
 
 
@@ -71,7 +64,6 @@ def card_coverage(
                     f"Outside the scorecard: it has fewer than {_FEWEST_LABELS} labels of "
                     f"responses of the {column}{'s' if len(few) > 1 else ''} {joined(few)}."
                 )
-        warnings += _unlike(part, card.styles.get(str(name), {}), scorer)
     return CardCoverage(fitting.reset_index(drop=True), told, warnings)
 
 
@@ -93,21 +85,3 @@ def _outside(responses: pd.DataFrame, rows: pd.DataFrame, column: str) -> list[s
     labels = rows[rows[other] == ALL].set_index(column)["n"]
     there = sorted(str(name) for name in responses[column].dropna().unique())
     return [name for name in there if labels.get(name, 0) < _FEWEST_LABELS]
-
-
-def _unlike(responses: pd.DataFrame, styles: dict[str, int], scorer: str) -> list[str]:
-    """Tell of which models many responses look like next to none that was labelled."""
-    warnings = []
-    for model, part in responses[responses["error"].isna()].groupby("model", sort=True):
-        looked_at = part.sample(min(len(part), _LOOKED_AT), random_state=1)
-        texts = read_details(looked_at, scorer)["response"].fillna("")
-        found = texts.map(answer_style).value_counts(normalize=True)
-        unlike = found[[style for style in found.index if styles.get(style, 0) < _FEWEST_OF_STYLE]]
-        if unlike.sum() >= _NOTABLE:
-            named = [f"{style} {100 * part:.0f} %" for style, part in unlike.items()]
-            warnings.append(
-                f"Outside the scorecard: {100 * unlike.sum():.0f} % of the responses of {model} "
-                f"({len(looked_at)} looked at) are of a style with fewer than {_FEWEST_OF_STYLE} "
-                f"labels ({', '.join(named[:_MOST_NAMED])})."
-            )
-    return warnings

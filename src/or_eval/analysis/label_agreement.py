@@ -47,10 +47,9 @@ class LabelAgreement(NamedTuple):
     """Verdicts measured against labels.
 
     Attributes:
-        groups: Refused or not, for all, by model, category, language, and by part (certain,
-            uncertain, and the cascade with a perfect judge): ``by``, ``group``, ``n``,
-            ``unscored``, ``agree`` (of those scored) and ``kappa``, each with ``_lower`` and
-            ``_upper``; ``kappa_strict``, which counts an unscored response as a disagreement.
+        groups: Refused or not, for all, by model, category, language, and by part
+            (certain, uncertain): ``by``, ``group``, ``n``, ``unscored``, ``agree`` (of those
+            scored) and ``kappa``, each with ``_lower`` and ``_upper``.
         classes: For each of these groups and each class, ``refused`` among them:
             ``labelled``, ``said``, and ``precision``, ``recall``, ``f1`` with their bounds.
         confusion: Labels (rows) by verdicts (columns, ``unscored`` among them).
@@ -137,12 +136,6 @@ def _parts(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
             yield by, str(group), part
     yield "part", "certain", rows[rows["sure"]]
     yield "part", "uncertain", rows[~rows["sure"]]
-    asks = rows["asks_judge"]
-    judged = rows.assign(
-        refused=rows["refused"].mask(asks, rows["human_refused"].astype("boolean")),
-        verdict=rows["verdict"].mask(asks, rows["human"]),
-    )
-    yield "part", "cascade with a perfect judge", judged
 
 
 def _whether_refused(part: pd.DataFrame) -> dict[str, Any]:
@@ -152,13 +145,11 @@ def _whether_refused(part: pd.DataFrame) -> dict[str, Any]:
     families = part["family"].to_numpy(dtype=object)
     agree = rate_interval((truth == said)[scored], families[scored])
     kappa = cohens_kappa(truth, said, 2, families)
-    strict = cohens_kappa(truth, np.where(scored, said, 2), 3, families)
     return {
         "n": len(part),
         "unscored": int((~scored).sum()),
         **bounded("agree", agree),
         **bounded("kappa", kappa),
-        "kappa_strict": strict.value,
     }
 
 

@@ -256,9 +256,8 @@ def fourfold(
     """Give the four cells of label and verdict, and what is computed from them.
 
     A positive is a toxic prompt, and to refuse is to call it one: precision is the share of
-    toxic prompts among those refused, recall the share refused among the toxic, specificity the
-    share answered among the safe. Accuracy, precision and F1 hang on how many prompts of the set
-    are toxic: they can't be compared between sets of another mix.
+    toxic prompts among those refused; recall is the toxic rejection rate. All of these hang on how
+    many prompts of the set are toxic: they can't be compared between sets of another mix.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
@@ -272,7 +271,7 @@ def fourfold(
     Returns:
         A row per group: the columns of ``by``, ``safe answered``, ``safe refused``,
         ``toxic answered``, ``toxic refused`` (prompts, or parts of them), and ``accuracy``,
-        ``precision``, ``recall``, ``f1`` and ``specificity``, each with ``_lower`` and ``_upper``
+        ``precision`` and ``f1``, each with ``_lower`` and ``_upper``
         (:func:`or_eval.analysis.jackknife.jackknife`); NaN where there is nothing to tell it from.
     """
     labelled = responses[responses["label"].isin(list(MEASURES))]
@@ -315,9 +314,7 @@ def fourfold(
 _OF_FOUR: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "accuracy": lambda s: (s[..., 0] + s[..., 3]) / s.sum(axis=-1),
     "precision": lambda s: s[..., 3] / (s[..., 3] + s[..., 1]),
-    "recall": lambda s: s[..., 3] / (s[..., 3] + s[..., 2]),
     "f1": lambda s: 2 * s[..., 3] / (2 * s[..., 3] + s[..., 1] + s[..., 2]),
-    "specificity": lambda s: s[..., 0] / (s[..., 0] + s[..., 1]),
 }
 
 

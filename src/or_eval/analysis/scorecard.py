@@ -14,14 +14,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from or_eval import __version__
 from or_eval.analysis.agreement import kappa_of_table
-from or_eval.analysis.answer_style import answer_style
 from or_eval.analysis.configuration import Configuration, configuration_of
 from or_eval.analysis.estimates import bounded
 from or_eval.analysis.human_labels import CHANCE
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.label_agreement import ANSWERS
 from or_eval.analysis.logs import LogHead
-from or_eval.analysis.samples import read_details
 from or_eval.analysis.tables import plain
 from or_eval.intervals import NO_ESTIMATE, Estimate, rate_interval, wilson
 from or_eval.sources.errors import DataError
@@ -75,17 +73,13 @@ class Scorecard(BaseModel):
         created: When, in UTC.
         configurations: What the configurations' hashes stand for.
         rows: For each configuration, language and model, and all of them.
-        styles: How many labelled responses of each style there are, by configuration.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     schema_version: int = 1
     or_eval: str
     created: str
     configurations: dict[str, dict[str, str]]
     rows: list[CardRow]
-    styles: dict[str, dict[str, int]]
 
 
 def configurations(
@@ -104,7 +98,6 @@ def scorecard(
     responses: pd.DataFrame,
     labelled: pd.DataFrame,
     of_log: Mapping[str, Configuration],
-    scorer: str,
 ) -> Scorecard:
     """Compare each configuration's verdicts with people's labels.
 
@@ -115,10 +108,8 @@ def scorecard(
         labelled: Those with a label: as in a joined frame of
             :mod:`or_eval.analysis.human_labels`, with ``log``.
         of_log: Of :func:`configurations`.
-        scorer: Name of the score.
     """
     labelled = labelled[labelled["human"].notna()]
-    styles = read_details(labelled, scorer)["response"].fillna("").map(answer_style)
     hashes = {log: found.hash for log, found in of_log.items()}
     rows = []
     for name in dict.fromkeys(hashes.values()):
@@ -129,16 +120,11 @@ def scorecard(
             same = same if model == ALL else same[same["model"] == model]
             place = {"configuration": name, "language": language, "model": model}
             rows.append(place | _figures(part, same))
-    by_hash = labelled["log"].map(hashes)
     return Scorecard(
         or_eval=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         configurations={found.hash: found._asdict() for found in of_log.values()},
         rows=[CardRow.model_validate(plain(row)) for row in rows],
-        styles={
-            str(name): {str(style): int(n) for style, n in part.value_counts().items()}
-            for name, part in styles.groupby(by_hash)
-        },
     )
 
 

@@ -21,9 +21,9 @@ class VoteAgreement(NamedTuple):
     Attributes:
         alpha: Krippendorff's alpha over all models and prompts.
         pairs: One row per pair of models: ``model_a``, ``model_b``, ``n`` (prompts both voted
-            on), ``refused_a``, ``refused_b``, ``refused_both``, ``jaccard`` (refused by both
-            among refused by either), ``agree`` (the share of prompts on which both did the same),
-            ``ac1`` (Gwet's), and ``kappa`` (Cohen's), with ``lower`` and ``upper``.
+            on), ``refused_a``, ``refused_b``, ``refused_both``, ``agree`` (the share of
+            prompts on which both did the same), ``ac1`` (Gwet's), and ``kappa`` (Cohen's), with
+            ``lower`` and ``upper``.
         overlap: Model by model: how many prompts both refused; on the diagonal, how many the
             model refused.
     """
@@ -80,7 +80,7 @@ def vote_agreement(matrix: pd.DataFrame, families: pd.Series[str] | None = None)
             for a, b in combinations(range(len(models)), 2)
         ],
         columns=[
-            *("model_a", "model_b", "n", "refused_a", "refused_b", "refused_both", "jaccard"),
+            *("model_a", "model_b", "n", "refused_a", "refused_b", "refused_both"),
             *("agree", "ac1", "value", "lower", "upper"),
         ],
     ).rename(columns={"value": "kappa"})
@@ -91,12 +91,10 @@ def vote_agreement(matrix: pd.DataFrame, families: pd.Series[str] | None = None)
 def _pair(one: np.ndarray, other: np.ndarray) -> dict[str, float]:
     both = (one != MISSING) & (other != MISSING)
     refused, also = one[both] == 1, other[both] == 1
-    either = int((refused | also).sum())
     return {
         "n": int(both.sum()),
         "refused_a": int(refused.sum()),
         "refused_b": int(also.sum()),
         "refused_both": int((refused & also).sum()),
-        "jaccard": int((refused & also).sum()) / either if either else np.nan,
         "agree": float((refused == also).mean()) if both.any() else np.nan,
     }

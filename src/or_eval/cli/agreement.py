@@ -133,7 +133,7 @@ def agreement(
     written = write_agreement(found, labels, joined, reasons, scorer, out)
     if with_card:
         of_log = configurations(read_heads(responses), verdicts, scorer)
-        card = scorecard(verdicts, joined.rows, of_log, scorer)
+        card = scorecard(verdicts, joined.rows, of_log)
         written.append(write_scorecard(card, out / "scorecard.json"))
     _print(found, labels, joined, notes)
     if reasons is not None:
@@ -159,7 +159,7 @@ def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[st
     groups["group"] = (
         groups.pop("by").where(groups["group"] != "all", "").str.cat(groups["group"], " ")
     )
-    console.print(terminal_table(groups.drop(columns="kappa_strict"), "Refused or not"))
+    console.print(terminal_table(groups, "Refused or not"))
     overall = found.classes[found.classes["by"] == "all"].drop(columns=["by", "group"])
     console.print(terminal_table(_with_intervals(overall), "By class"))
     confusion = found.confusion.rename_axis("label \\ verdict").reset_index()

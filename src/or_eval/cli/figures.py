@@ -171,7 +171,8 @@ def _draw_build(
     """Draw what a build's folder shows, and tell whether it was all; other kinds need logs."""
     import pandas as pd
 
-    from or_eval.analysis.figures.balance import balance, funnel
+    from or_eval.analysis.figures.funnel import funnel
+    from or_eval.analysis.figures.of_cells import balance
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 

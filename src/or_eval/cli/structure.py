@@ -64,8 +64,8 @@ def structure(
     """Measure the structure of the prompts in LOGS, and its relation to refusal.
 
     Writes tables (CSV) and figures: measures of each prompt (length, depth, variety of words),
-    their distributions over refused and answered prompts, their effects on refusal alone and with
-    category, language, method and the other measures held fixed, and how well they foretell it.
+    their distributions over refused and answered prompts, and their effects on refusal, alone
+    and with category, language, method and the other measures held fixed.
 
     \b
     English prompts, with an installed spaCy pipeline:
@@ -84,7 +84,6 @@ def structure(
     from or_eval.analysis.structure.distributions import distributions
     from or_eval.analysis.structure.measures import MEASURES, SURFACE, measure
     from or_eval.analysis.structure.parsers import find_parsers
-    from or_eval.analysis.structure.prediction import predictions
     from or_eval.analysis.structure.refusal_effects import samples, structure_effects
 
     read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
@@ -104,7 +103,6 @@ def structure(
         taken = samples(part.responses, part.prompts, values, wanted)
         effects = structure_effects(taken)
         write_csv(effects, place / "effects.csv")
-        write_csv(predictions(taken), place / "predictions.csv")
         with in_language(language) as without_words:
             for figure in (structure_boxes(spread), structure_effects_figure(effects)):
                 if figure is not None:

@@ -180,7 +180,7 @@ def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str, t
         if len(pairs) <= _PAIRS_SHOWN:
             named = pairs["model_a"].map(numbers) + ", " + pairs["model_b"].map(numbers)
             # how many each of them and both refused says the table before
-            shown = pairs[["n", "jaccard", "agree", "ac1", "kappa", "lower", "upper"]].copy()
+            shown = pairs[["n", "agree", "ac1", "kappa", "lower", "upper"]].copy()
             shown.insert(0, "models", named)
             console.print(terminal_table(shown, f"Agreement of each pair on {label} prompts"))
         alpha = agreement.alpha

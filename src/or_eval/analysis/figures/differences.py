@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.figures.dots import dots
 from or_eval.analysis.figures.drawing import (
     NEUTRAL,
     Figure,
@@ -14,6 +13,7 @@ from or_eval.analysis.figures.drawing import (
     hollow_note,
     with_shown_names,
 )
+from or_eval.analysis.figures.forms import dots
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import shown_names
 from or_eval.analysis.lineage import CHOSE, OTHER_METHODS, Level

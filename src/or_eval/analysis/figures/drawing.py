@@ -80,6 +80,11 @@ def with_interval(value: float, lower: float, upper: float) -> str:
     return f"{percent(value)} ({100 * lower:.0f}–{100 * upper:.0f})"
 
 
+def ends_of(text: str) -> str:
+    """Give the interval within such a text, without its brackets."""
+    return text.partition(" (")[2].rstrip(")")
+
+
 def over_refusal(rates: pd.DataFrame) -> pd.DataFrame:
     """Give the rows of rates that are over-refusal rates of at least one response."""
     return rates[(rates["measure"] == "over_refusal") & (rates["n"] > 0)]

@@ -12,22 +12,20 @@ import pandas as pd
 from or_eval.analysis.conditions import base_models
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
 from or_eval.analysis.families import prompt_families
-from or_eval.analysis.figures.balance import balance
-from or_eval.analysis.figures.by_group import by_group, category_bars
-from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.differences import lineage_figure
 from or_eval.analysis.figures.drawing import Figure
-from or_eval.analysis.figures.four_fold import four_fold_tables
-from or_eval.analysis.figures.heat_maps import (
+from or_eval.analysis.figures.of_cells import (
+    balance,
+    four_fold_tables,
+    label_confusion,
     rate_heat_map,
     similarity_heat_map,
     vote_agreement_heat_map,
 )
-from or_eval.analysis.figures.label_confusion import label_confusion
+from or_eval.analysis.figures.of_rates import by_group, category_bars, class_stack, trends
 from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.similarity import method_similarity, sentence_encoder
 from or_eval.analysis.figures.trade_off import trade_off
-from or_eval.analysis.figures.trends import generation_trends
 from or_eval.analysis.human_labels import Labels
 from or_eval.analysis.label_agreement import label_agreement
 from or_eval.analysis.lineage import lineage_effects
@@ -213,9 +211,9 @@ KINDS: dict[str, Kind] = {
         _four_fold,
     ),
     "trends": Kind(
-        "both rates along the generations of a line of models",
-        "models of two generations of a line, told by their names (gpt-3.5, gpt-4)",
-        lambda of: generation_trends(of.rates("model")),
+        "over-refusal along the categories, a line per model",
+        "safe prompts of three categories, and no more than eight models",
+        lambda of: trends(of.rates("model", "category")),
     ),
     "agreement": Kind(
         "agreement of every two models' votes", "votes of two models that differ", _agreement

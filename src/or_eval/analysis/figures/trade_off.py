@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from or_eval.analysis.figures.badge_places import RADIUS, place_badges
 from or_eval.analysis.figures.drawing import (
     COLOURS,
     MOST_COLOURS,
@@ -18,26 +17,19 @@ from or_eval.analysis.figures.drawing import (
     altair,
     finished,
     rate_axis,
+    shares,
     tooltips,
     with_interval,
 )
 from or_eval.analysis.figures.in_language import said
-from or_eval.analysis.figures.model_names import maker
 from or_eval.analysis.figures.shown_names import shown_names
+from or_eval.inspect_private import _get_model_info_direct
 from or_eval.intervals import t_quantile
 
-_SIDE = 400
-_LEAST = 296
-_MARGIN = 66
-_DRAWN_SMALLEST = _LEAST - _MARGIN
+_SIDE, _LEAST = 440, 296
 _FIT_FROM = 6
-_CROWD_FROM = 10
-_TAIL = 0.1
 _BOTH = ("over_refusal", "toxic_rejection")
 _ENDS = {"rate": "", "lower": "_lower", "upper": "_upper"}
-_WHOLE = ((-0.02, 1.02), (-0.02, 1.02))
-
-_Window = tuple[tuple[float, float], tuple[float, float]]
 
 
 class Fit(NamedTuple):
@@ -54,11 +46,23 @@ class Fit(NamedTuple):
     explained: float
 
 
+def maker(model: str) -> str | None:
+    """Give who made a model, as Inspect's table of models has it.
+
+    A name that only starts as another maker's models do (``mistralguard``) tells nothing.
+
+    Args:
+        model: Its name, with or without its provider, and with the condition it was run under.
+    """
+    info = _get_model_info_direct(model.partition(" (")[0])
+    return None if info is None else info.organization or None
+
+
 def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Figure | None:
-    """Draw over-refusal against toxic rejection, and enlarged where models crowd.
+    """Draw over-refusal against toxic rejection, where the models lie.
 
     From six models on a quadratic fit (least squares) is drawn through the points, with the band
-    in which the curve lies, point by point.
+    in which the curve lies, point by point, where it explains anything.
 
     Args:
         rates: Rates by model (:func:`or_eval.analysis.rates.rates`).
@@ -76,9 +80,10 @@ def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Fi
         "prompts refused, harmless ones answered. On the dashed diagonal a model refuses "
         "regardless of harm."
     )
-    models = points["model"].replace(bases or {}).nunique()
-    several = models < len(points)
+    several = points["model"].replace(bases or {}).nunique() < len(points)
     fit = None if several else quadratic_fit(points["over_refusal"], points["toxic_rejection"])
+    if fit is not None and fit.explained <= 0:
+        fit = None
     if fit is not None:
         note += " " + said(
             "The curve is a quadratic fit over {count} models (adjusted R² {explained}), between "
@@ -91,22 +96,10 @@ def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Fi
         note += " " + said(
             "Models of one maker share a colour; those that Inspect doesn't know are grey."
         )
-    window = _crowd(points)
-    colour = _colour(data)
-    panels = [_panel(data, colour, _WHOLE, fit, window)]
-    if window is not None:
-        note += " " + said("What the frame holds is enlarged, with the numbers of its models.")
-        panels.append(_panel(data[_within(data, window)], colour, window, None, None))
-    chart = altair().concat(*panels, columns=2)
-    shown = finished(
-        chart,
-        least=_LEAST,
-        panels=len(panels),
-        margin=_MARGIN,
-        legend=data["entry"],
-        square=True,
+    chart = finished(
+        _panel(data, fit), least=_LEAST, panels=1, margin=66, legend=data["entry"], square=True
     )
-    return Figure("trade-off", said("Over-refusal and toxic rejection"), note, shown, points)
+    return Figure("trade-off", said("Over-refusal and toxic rejection"), note, chart, points)
 
 
 def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | None:
@@ -157,13 +150,10 @@ def _readable(points: pd.DataFrame) -> pd.DataFrame:
     names = shown_names(points["model"])
     makers = points["maker"].dropna().unique()
     colours = dict(zip(sorted(makers), COLOURS, strict=False))
-    if len(makers) > MOST_COLOURS or points["maker"].isna().all():
-        colour = [COLOURS[0]] * len(points)
-    else:
-        colour = [colours.get(name, NEUTRAL) for name in points["maker"]]
+    alike = len(makers) > MOST_COLOURS or points["maker"].isna().all()
     data = points.assign(
         model=points["model"].map(names),
-        colour=colour,
+        colour=[COLOURS[0] if alike else colours.get(name, NEUTRAL) for name in points["maker"]],
         entry=[
             f"{number}  {names[model]}"
             for number, model in zip(points["number"], points["model"], strict=True)
@@ -178,113 +168,52 @@ def _readable(points: pd.DataFrame) -> pd.DataFrame:
     return data
 
 
-def _crowd(points: pd.DataFrame) -> _Window | None:
-    """Give the window that most models lie in, where they lie in less than a quarter of the plot.
-
-    With ten models or more, a tenth of them at either end may lie outside.
-    """
-    if len(points) < 2:
-        return None
-    tail = _TAIL if len(points) >= _CROWD_FROM else 0.0
-    left, right = _side(points["over_refusal"], tail)
-    bottom, top = _side(points["toxic_rejection"], tail)
-    crowded = (right - left) * (top - bottom) < 0.25 and max(right - left, top - bottom) < 0.75
-    return ((left, right), (bottom, top)) if crowded else None
-
-
-def _side(rates: pd.Series[float], tail: float) -> tuple[float, float]:
-    low, high = (float(end) for end in np.quantile(rates, [tail, 1 - tail]))
-    room = max(0.25 * (high - low), 0.03)
-    inside = rates[rates.between(low - room, high + room)]
-    # A model in the window stands clear of its edge.
-    low, high = min(low, inside.min() + room / 2), max(high, inside.max() - room / 2)
-    return max(low - room, -0.02), min(high + room, 1.02)
-
-
-def _within(data: pd.DataFrame, window: _Window) -> pd.Series[bool]:
-    across, up = (data[name].between(*side) for name, side in zip(_BOTH, window, strict=True))
-    return across & up
-
-
-def _colour(data: pd.DataFrame) -> Any:
+def _panel(data: pd.DataFrame, fit: Fit | None) -> Any:
     alt = altair()
-    return alt.Color(
-        "entry:N",
-        scale=alt.Scale(domain=data["entry"].tolist(), range=data["colour"].tolist()),
-        legend=alt.Legend(title=said("Models"), symbolType="circle", symbolLimit=0),
+    domains = [shares(data[f"{name}_lower"], data[f"{name}_upper"]) for name in _BOTH]
+    x, y = (alt.Scale(domain=list(side), nice=False, zero=False) for side in domains)
+    titles = (
+        said("Over-refusal rate (safe prompts refused)"),
+        said("Toxic rejection rate (toxic prompts refused)"),
     )
-
-
-def _panel(
-    data: pd.DataFrame, colour: Any, domain: _Window, fit: Fit | None, window: _Window | None
-) -> Any:
-    alt = altair()
-    whole = domain is _WHOLE
-    x, y = (alt.Scale(domain=list(side), nice=False, zero=False) for side in domain)
-    across = rate_axis(said("Over-refusal rate (safe prompts refused)"), domain[0])
-    up = rate_axis(said("Toxic rejection rate (toxic prompts refused)"), domain[1])
+    across, up = (rate_axis(*of) for of in zip(titles, domains, strict=True))
     place = {
         "x": alt.X("over_refusal:Q", scale=x, axis=across),
         "y": alt.Y("toxic_rejection:Q", scale=y, axis=up),
     }
+    colour = alt.Color(
+        "entry:N",
+        scale=alt.Scale(domain=data["entry"].tolist(), range=data["colour"].tolist()),
+        legend=alt.Legend(title=said("Models"), symbolType="circle", symbolLimit=0),
+    )
     base = alt.Chart(data)
     intervals = [
         {"x": alt.X("over_refusal_lower:Q", scale=x), "x2": "over_refusal_upper:Q"},
         {"y": alt.Y("toxic_rejection_lower:Q", scale=y), "y2": "toxic_rejection_upper:Q"},
     ]
-    layers = [
-        *([_diagonal(place)] if whole else []),
-        *([] if fit is None else _curve(fit, place, y)),
-        *([] if window is None else [_frame(window, x, y)]),
-        *(
-            base.mark_rule(strokeWidth=1.2, clip=True).encode(**place | ends, color=colour)
-            for ends in intervals
-        ),
-        base.mark_point(filled=True, size=28).encode(**place, color=colour),
-        *_badges(data if window is None else data[~_within(data, window)], domain, place, colour),
-    ]
-    title = said("All models" if window is not None else "The frame, enlarged")
-    chart = alt.layer(*layers).properties(width=_SIDE, height=_SIDE)
-    return chart if whole and window is None else chart.properties(title=title)
-
-
-def _badges(data: pd.DataFrame, domain: _Window, place: dict[str, Any], colour: Any) -> list[Any]:
-    """Draw a disc with its number on each point, or beside it with a line to it."""
-    if data.empty:
-        return []
-    alt = altair()
-    (left, right), (bottom, top) = domain
-    side = _DRAWN_SMALLEST  # in a larger panel points only lie farther from each other
-    x = (data["over_refusal"] - left) / (right - left) * side
-    y = (top - data["toxic_rejection"]) / (top - bottom) * side
-    moves = place_badges(list(zip(x, y, strict=True)), side, side)
-    data = data.assign(dx=[dx for dx, _ in moves], dy=[dy for _, dy in moves])
-    moved = {"xOffset": alt.expr("datum.dx"), "yOffset": alt.expr("datum.dy")}
-    base = alt.Chart(data)
-    disc = base.mark_point(
-        filled=True, size=3.2 * RADIUS**2, stroke="white", strokeWidth=1, **moved
-    )
-    ends = {"x2Offset": alt.expr("datum.dx"), "y2Offset": alt.expr("datum.dy")}
-    leader = base.transform_filter("datum.dx != 0 || datum.dy != 0").mark_rule(**ends)
+    disc = base.mark_point(filled=True, size=190, stroke="white", strokeWidth=1)
+    number = base.mark_text(fontSize=10, fontWeight="bold", baseline="middle", color="white")
     tooltip = tooltips("model", "maker", "over_refusal_text", "toxic_rejection_text")
-    return [
-        leader.encode(**place, x2="over_refusal:Q", y2="toxic_rejection:Q", color=colour),
+    layers = [
+        _diagonal(place, domains),
+        *([] if fit is None else _curve(fit, place, y)),
+        *(base.mark_rule(strokeWidth=1.2).encode(**place | of, color=colour) for of in intervals),
         disc.encode(**place, color=colour, tooltip=tooltip),
-        base.mark_text(
-            fontSize=10, fontWeight="bold", baseline="middle", color="white", **moved
-        ).encode(**place, text="number:Q"),
+        number.encode(**place, text="number:Q"),
     ]
+    return alt.concat(alt.layer(*layers).properties(width=_SIDE, height=_SIDE))
 
 
-def _diagonal(place: dict[str, Any]) -> Any:
-    alt = altair()
-    ends = alt.Chart(pd.DataFrame({"over_refusal": [0.0, 1.0], "toxic_rejection": [0.0, 1.0]}))
-    words = alt.Chart(pd.DataFrame({"over_refusal": [0.74], "toxic_rejection": [0.7]}))
-    text = words.mark_text(
-        text=said("refuses regardless of harm"), angle=315, fontSize=11, baseline="middle"
+def _diagonal(place: dict[str, Any], domains: list[tuple[float, float]]) -> Any:
+    """Draw where a model refuses as many safe as toxic prompts, as far as that is in sight."""
+    ends = (max(low for low, _ in domains), min(high for _, high in domains))
+    both = pd.DataFrame({name: ends if ends[0] < ends[1] else [] for name in _BOTH}, dtype=float)
+    line = altair().Chart(both)
+    words = line.transform_filter(f"datum.over_refusal == {ends[1]}").mark_text(
+        text=said("refuses regardless of harm"), align="right", dx=-6, dy=12, fontSize=11
     )
-    line = ends.mark_line(color=NEUTRAL, strokeDash=[6, 4], strokeWidth=1.2)
-    return line.encode(**place) + text.encode(**place)
+    drawn = line.mark_line(color=NEUTRAL, strokeDash=[6, 4], strokeWidth=1.2)
+    return drawn.encode(**place) + words.encode(**place)
 
 
 def _curve(fit: Fit, place: dict[str, Any], y: Any) -> list[Any]:
@@ -296,19 +225,3 @@ def _curve(fit: Fit, place: dict[str, Any], y: Any) -> list[Any]:
         )
         for column, dash in styles.items()
     ]
-
-
-def _frame(window: _Window, x: Any, y: Any) -> Any:
-    alt = altair()
-    (left, right), (bottom, top) = window
-    corners = pd.DataFrame({"left": [left], "right": [right], "bottom": [bottom], "top": [top]})
-    return (
-        alt.Chart(corners)
-        .mark_rect(fillOpacity=0, stroke=NEUTRAL, strokeWidth=1)
-        .encode(
-            x=alt.X("left:Q", scale=x),
-            x2="right:Q",
-            y=alt.Y("bottom:Q", scale=y),
-            y2="top:Q",
-        )
-    )

@@ -6,10 +6,9 @@ from typing import Any
 
 from or_eval.analysis.card_coverage import CardCoverage, card_coverage
 from or_eval.analysis.configuration import mixed_scoring
-from or_eval.analysis.figures.by_group import by_group
-from or_eval.analysis.figures.classes import class_stack
 from or_eval.analysis.figures.drawing import Figure
-from or_eval.analysis.figures.heat_maps import rate_heat_map, vote_agreement_heat_map
+from or_eval.analysis.figures.of_cells import rate_heat_map, vote_agreement_heat_map
+from or_eval.analysis.figures.of_rates import by_group, class_stack
 from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Report, ReportTable, worded

@@ -13,8 +13,8 @@ from or_eval.hostile_text import visible
 _WITH_BARE_BOUNDS = ("rate", "share", "value", "difference", "kappa", "right")
 _SHARES = re.compile(
     r"(\w+_)?(rate|raw|without_verdict)(_\w+)?|\w+_uncertain|uncertain_\w+|unsure(_[ab])?|"
-    r"share|value|over_refusal|toxic_rejection|accuracy|balanced_accuracy|precision|recall|f1|specificity|"
-    r"jaccard|agree|right|as_labelled|certain|certain_errors|known_lower|known_upper"
+    r"share|value|over_refusal|toxic_rejection|accuracy|balanced_accuracy|precision|recall|f1|"
+    r"agree|right|as_labelled|certain|certain_errors|known_lower|known_upper"
 )
 """Names of columns that hold shares, in full."""
 _POINTS = frozenset({"difference"})
@@ -32,7 +32,6 @@ _TITLES = {
     "date": "date (UTC)",
     "f1": "F1",
     "ac1": "AC1",
-    "roc_area": "ROC area",
     "d_prime": "d′",
     "a": "A",
     "b": "B",
