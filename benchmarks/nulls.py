@@ -53,7 +53,7 @@ class Design(NamedTuple):
         groups: Group of each prompt.
         families: Family of each prompt.
         models: Number of models.
-        family: How far the prompts of a family are alike, 0 to 1; in each group, if they are unlike.
+        family: How far the prompts of a family are alike, 0 to 1, in all groups or in each.
         cell: How far those of a family and a group are, besides.
         prompt: How far the models' responses to a prompt are, besides.
         some: Of several models, whether the last refuses much and was asked two groups only.

@@ -81,7 +81,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Script
     with ScriptedServer(respond) as server:
         printed = run_inspect(
             *("eval", "or_eval/prompts", "-T", "data=prompts.jsonl", "--model", MODEL),
-            *("--max-retries", 1, "--attempt-timeout", 5, "-M", "max_retries=0"),
+            *("--max-retries", 1, "--attempt-timeout", 8, "-M", "max_retries=0"),
             *("--log-dir", "logs", "--log-level", "http"),
             cwd=folder,
             env=loopback(server),
