@@ -8,6 +8,7 @@ when it is first imported, so that using one loads no other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,7 @@ def put_in_cache(output: Any, *asked: Any) -> bool:
     return entry is not None and store is not None and bool(store(entry(*asked), output))
 
 
+@cache
 def _error() -> type[Exception]:
     class PrerequisiteError(Exception):
         def __init__(self, message: Any) -> None:
@@ -134,10 +136,8 @@ def _settings() -> Callable[[], Any]:
     return GenerateConfig
 
 
-_OWN_ERROR = _error()
-
 _INSTEAD: dict[str, Callable[[], Any]] = {
-    "PrerequisiteError": lambda: _OWN_ERROR,
+    "PrerequisiteError": _error,
     "active_generate_config": _settings,
     "_get_model_info_direct": lambda: lambda model: None,
     "OpenAICompatibleAPI": _local_provider,
