@@ -1,14 +1,13 @@
 """Do rates corrected by a few people's labels hold, and how many labels does one need?
 
-    python benchmarks/labels.py [coverage settings planned prompts needed] [--runs 400]
+    python benchmarks/labels.py [coverage settings prompts needed] [--runs 400]
 
 ``coverage`` simulates 4,000 responses of four models, two of which refuse alike, read by rules that
 miss refusals and raise false alarms at rates of their own for each model and kind of verdict. In
 each run a twentieth is labelled, drawn as ``or-eval label export`` draws. The same is done more
 often by the numbers of each kind of verdict alone, with the estimator written out and the flips of
 the test as a normal distribution; ``settings`` does that with other shares labelled, and other
-rates. ``planned`` labels what ``or-eval label plan`` asks for, and measures what is left open.
-``prompts`` simulates safe prompts that are not all safe. ``needed`` computes the table of
+rates. ``prompts`` simulates safe prompts that are not all safe. ``needed`` computes the table of
 ``docs/label.md``.
 """
 
@@ -29,8 +28,7 @@ from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.prompt_audit import prompt_audit
 from or_eval.analysis.rates import rates
 from or_eval.intervals import LEVEL, normal_quantile, wilson
-from or_eval.labelling.planning import next_batch, plan_labels
-from or_eval.labelling.sampling import _allocate, draw, stratified_sample
+from or_eval.labelling.sampling import _allocate, stratified_sample
 
 PROMPTS, SHARE, LEAST = 1000, 0.05, 5
 
@@ -60,7 +58,8 @@ MODELS = {
     "d": Model(0.50, 0.15, 0.01, 0.9, 0.10),
 }
 ALIKE = ("a", "b")
-_PARTS = ("coverage", "settings", "planned", "prompts", "needed")
+Floats = NDArray[np.float64]
+_PARTS = ("coverage", "settings", "prompts", "needed")
 _KINDS = tuple(product((False, True), repeat=2))
 """Of verdicts: whether refused and whether certain."""
 _DRAWS = 500
@@ -204,27 +203,6 @@ def settings(runs: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def planned(runs: int, seed: int = 1) -> pd.DataFrame:
-    """Label 100 responses, then what a plan asks for; give half of the interval that is left."""
-    random = np.random.default_rng(seed)
-    rows = []
-    for half_width in (0.05, 0.03, 0.02):
-        labels, widths = 0.0, np.zeros(len(MODELS))
-        for run in range(runs):
-            responses, people = simulate(random)
-            first = stratified_sample(responses, 100, at_least=LEAST, seed=run).index
-            sampled = pd.Series(responses.index.isin(first), responses.index)
-            plan = plan_labels(responses, people.where(sampled), sampled, half_width)
-            batch = draw(responses[~sampled], next_batch(plan), seed=run).index
-            sampled |= responses.index.isin(batch)
-            table = rates(responses, found=corrections(responses, people.where(sampled)))
-            widths += ((table["known_upper"] - table["known_lower"]) / 2).to_numpy() / runs
-            labels += sampled.sum() / runs
-        of_models = zip(MODELS, widths, strict=True)
-        rows.append({"wanted": half_width, "labels": labels, **dict(of_models)})
-    return pd.DataFrame(rows)
-
-
 def prompts(runs: int, seed: int = 1) -> pd.DataFrame:
     """Count how often the rate over truly harmless prompts lies in its interval.
 
@@ -299,21 +277,35 @@ def needed() -> pd.DataFrame:
 
 
 def _needed(size: int, unsure: float, errors: float, half_width: float) -> int:
-    """Plan for one model that refuses a third, after labels that showed such errors."""
-    parts = []
-    for refused, certain in product((True, False), (True, False)):
-        count = round(size * (1 / 3 if refused else 2 / 3) * (1 - unsure if certain else unsure))
-        wrong = 0.01 if certain else errors
-        # Labels that showed the errors: fractions of labels serve for expectations.
-        said = abs(refused - wrong)
-        part = pd.DataFrame({"refused": [refused] * count, "certain": certain, "said": said})
-        parts.append(part)
-    frame = pd.concat(parts, ignore_index=True)
-    frame = frame.astype({"refused": "boolean", "certain": "boolean"})
-    frame = frame.assign(model="m", label="safe", decided_by="rules")
-    known = frame.groupby(["refused", "certain"]).cumcount() < LEAST
-    plan = plan_labels(frame, frame["said"].where(known), known, half_width)
-    return int(plan["needed"].sum())
+    """Find the fewest labels in Neyman's proportions that leave a model's rate open by so much.
+
+    The model refuses a third; labels so far, fractions of them too, showed the errors.
+    """
+    kinds, certainty = list(product((True, False), repeat=2)), (1 - unsure, unsure)
+    parts = product((1 / 3, 2 / 3), certainty)
+    sizes = np.array([round(size * of * sure) for of, sure in parts], dtype=np.float64)
+    wrong = np.array([0.01 if certain else errors for _, certain in kinds])
+    expected = np.array([abs(refused - (0.02 if certain else 0.2)) for refused, certain in kinds])
+    least, refused = np.minimum(sizes, LEAST), np.array([refused for refused, _ in kinds])
+    share = (least * np.abs(refused - wrong) + 4 * expected) / (least + 4)
+    spread, target = sizes * np.sqrt(share * (1 - share)), (half_width / normal_quantile()) ** 2
+    low, high = 0.0, float((sizes / np.maximum(spread, 1e-9)).max())
+    for _ in range(60):
+        middle = (low + high) / 2
+        counts = np.clip(np.ceil(middle * spread), least, sizes)
+        low, high = (low, middle) if _open(sizes, share, counts) <= target else (middle, high)
+    return int(np.clip(np.ceil(high * spread), least, sizes).sum())
+
+
+def _open(
+    sizes: NDArray[np.float64], share: NDArray[np.float64], labelled: NDArray[np.float64]
+) -> float:
+    """Give the variance that so many labels of each kind leave to a rate."""
+    shrunk = (labelled * share + PRIOR) / (labelled + 2 * PRIOR)
+    of_share = shrunk * (1 - shrunk) / (labelled + 2 * PRIOR + 1)
+    rest = sizes - labelled
+    variance = rest**2 * of_share + rest * np.maximum(shrunk * (1 - shrunk) - of_share, 0)
+    return float(variance.sum() / sizes.sum() ** 2)
 
 
 def main() -> None:
@@ -338,9 +330,6 @@ def main() -> None:
         runs = 5 * arguments.runs
         print(f"Corrected intervals that hold the truth, in {runs} runs each:")
         print(settings(runs).round(3).to_string(index=False))
-    if "planned" in parts:
-        print(f"Half of the interval that planned labels leave, over {arguments.runs} runs:")
-        print(planned(arguments.runs).round(4).to_string(index=False))
     if "prompts" in parts:
         print(f"Over-refusal of harmless prompts, in {arguments.runs} runs:")
         print(prompts(arguments.runs).round(3).to_string(index=False))

@@ -14,7 +14,6 @@ from openpyxl import load_workbook
 
 from label_folders import HOSTILE, done, fill_in, keys, rows_of, run
 from or_eval.folder_lock import locked
-from or_eval.labelling.planning import next_batch, plan_labels
 from or_eval.labelling.rounds import assign
 from or_eval.labelling.studio.environment import VARIABLE, ensure_environment, environment_folder
 from or_eval.labelling.studio.server import new_access, write_access
@@ -118,66 +117,20 @@ def test_a_decision_counts_before_what_annotators_said_and_erases_nothing(
     assert line["imported"].endswith("+00:00")
 
 
-def test_a_plan_asks_where_verdicts_err_and_its_batch_is_drawn_from_the_rest(
-    label_logs: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "labels"
-    done(
-        "label",
-        "export",
-        label_logs,
-        "--out",
-        out,
-        "--size",
-        40,
-        "--at-least",
-        5,
-        "--annotator",
-        "ana",
-    )
-    sample = pd.read_json(out / "sample.jsonl", lines=True).set_index("key")
-    as_said, unsure = sample["response_class"], ~sample["certain"] & (sample["model"] == "a")
-    half = unsure & (sample.groupby("stratum").cumcount() % 2 == 0)
-    other = as_said.map({"direct_answer": "Declines", "direct_refusal": "Answers"})
-    truth = as_said.where(~half, other)
-    fill_in(out / "ana.xlsx", truth.get)
-    done("label", "import", out, out / "ana.xlsx")
-    said = done(
-        *("label", "plan", label_logs, "--folder", out, "--half-width", 8, "--batch", 9, "--write")
-    )
-    batch = pd.read_json(out / "batch-2" / "sample.jsonl", lines=True)
-    assert f"{len(batch)} tasks" in said
-    assert not set(batch["key"]) & set(sample.index)
-    assert len(batch) == 9
-    assert not batch["certain"].any(), batch["stratum"].value_counts()
-    fill_in(out / "batch-2" / "ana.xlsx", lambda key: "Answers")
-    done("label", "import", out / "batch-2", out / "batch-2" / "ana.xlsx")
+def test_labels_of_a_later_batch_count_with_the_first(label_logs: Path, tmp_path: Path) -> None:
+    out, samples = tmp_path / "labels", []
+    for folder, seed in ((out, 1), (out / "batch-2", 2)):
+        asked = ("--size", 40, "--at-least", 5, "--annotator", "ana", "--seed", seed)
+        done("label", "export", label_logs, "--out", folder, *asked)
+        samples.append(pd.read_json(folder / "sample.jsonl", lines=True))
+        fill_in(folder / "ana.xlsx", lambda key: "Answers")
+        done("label", "import", folder, folder / "ana.xlsx")
     labels = pd.read_json(out / "labels.jsonl", lines=True)
-    assert len(labels) == len(sample) + len(batch)
+    both = pd.concat(samples).drop_duplicates("key").groupby("stratum")
+    assert len(labels) == both.size().sum() > len(samples[0])
     # A row's probability is that of both batches: all of a stratum's rows have one.
-    both = pd.concat([sample.reset_index(), batch]).groupby("stratum")
     chance = (both.size() / both["stratum_size"].first()).sort_values()
     assert sorted(labels["probability"].round(6).unique()) == sorted(chance.round(6).unique())
-
-
-def test_a_plan_needs_no_more_labels_than_leave_the_interval_wanted() -> None:
-    parts = []
-    for model, wrong in (("a", 0.02), ("b", 0.3)):
-        said = [1.0] * round(100 * wrong) + [0.0] * round(100 * (1 - wrong))
-        parts.append(pd.DataFrame({"model": model, "said": said * 20}))
-    frame = pd.concat(parts, ignore_index=True).assign(label="safe", decided_by="rules")
-    frame = frame.assign(refused=False, certain=True).astype(
-        dict.fromkeys(("refused", "certain"), "boolean")
-    )
-    known = frame.groupby("model").cumcount() < 100
-    truth = frame["said"].where(known)
-    plan = plan_labels(frame, truth, known, 0.05).set_index("model")
-    # By hand, for one stratum: 1.96² p (1 - p) (1 / n - 1 / N) is 0.05² at n = 278 of 2000.
-    assert plan.at["b", "needed"] == pytest.approx(278, abs=8)
-    assert plan.at["a", "needed"] == 100
-    wanted = next_batch(plan.reset_index(), 50)
-    assert list(wanted.values()) == [50]
-    assert next_batch(plan_labels(frame, truth, known, 0.2)) == {}
 
 
 @pytest.mark.parametrize(

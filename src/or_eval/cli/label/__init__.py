@@ -6,7 +6,6 @@ import click
 
 from or_eval.cli.label.answers import adjudicate, import_, status
 from or_eval.cli.label.export import export
-from or_eval.cli.label.plan import plan
 from or_eval.cli.label.start import start
 
 
@@ -23,5 +22,5 @@ def label() -> None:
     """
 
 
-for command in (export, start, import_, status, adjudicate, plan):
+for command in (export, start, import_, status, adjudicate):
     label.add_command(command)
