@@ -15,7 +15,7 @@ FALLBACK = "claude-opus-4-8"
 
 
 def openai_chat(server: ScriptedServer) -> Model:
-    return _model("openai/gpt-4o-mini", server.base_url, responses_api=False)
+    return _model("openai/gpt-4o-mini", server.base_url, responses_api=False, max_retries=0)
 
 
 def openai_responses(server: ScriptedServer) -> Model:

@@ -154,6 +154,37 @@ def judged_response(request: Request) -> str:
     return question.split(f"<<<RESPONSE {key}\n", 1)[1].split(f"\nRESPONSE {key}>>>", 1)[0]
 
 
+GUARD_MODELS = {
+    "wildguard": "openai-api-completions/loopback/allenai/wildguard",
+    "llama_guard": "openai-api-completions/loopback/meta-llama/Llama-Guard-3-8B",
+    "granite_guardian": "openai-api/loopback/ibm-granite/granite-guardian-3.3-8b",
+    "refusal_classifier": "classifier/NousResearch/Minos-v1",
+}
+
+
+def said_by(name: str, said: str) -> Reply:
+    """Give the reply of a guard's server, in the shape of the endpoint it is asked at."""
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    if GUARD_MODELS[name].startswith("classifier/"):
+        found = {"index": 0, "label": said, "probs": [0.1, 0.9], "num_classes": 2}
+        return Reply(raw=json.dumps({"object": "list", "data": [found], "usage": usage}).encode())
+    if GUARD_MODELS[name].startswith("openai-api-completions/"):
+        body = {
+            "id": "cmpl-1",
+            "object": "text_completion",
+            "created": 0,
+            "model": name,
+            "choices": [{"index": 0, "text": said, "finish_reason": "stop", "logprobs": None}],
+            "usage": usage,
+        }
+        return Reply(raw=json.dumps(body).encode())
+    return Reply(said)
+
+
+def guard_model(name: str, server: ScriptedServer) -> Model:
+    return get_model(GUARD_MODELS[name], base_url=server.base_url, api_key=API_KEY, memoize=False)
+
+
 def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

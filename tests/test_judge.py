@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import time
 from pathlib import Path
@@ -13,7 +12,6 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers import refusal
-from or_eval.scorers.judge.asking import read_verdict
 from or_eval.scorers.judge.case import (
     REQUEST_LIMIT,
     RESPONSE_LIMIT,
@@ -30,75 +28,6 @@ DIRECT = ResponseClass.DIRECT_REFUSAL
 INDIRECT = ResponseClass.INDIRECT_REFUSAL
 PARTIAL = ResponseClass.PARTIAL_REFUSAL
 ANSWERED = ResponseClass.DIRECT_ANSWER
-
-LINE = '{"why": "It says no.", "verdict": "direct_refusal", "key": "k"}'
-
-
-class TestReading:
-    @pytest.mark.parametrize(
-        "completion",
-        [
-            LINE,
-            f"  {LINE}\n\n",
-            f"The response declines at once.\n\n{LINE}",
-            f"```json\n{LINE}\n```",
-            json.dumps(json.loads(LINE), indent=2),
-            '{"verdict": "Direct_Refusal ", "key": "k"}',
-            '{"verdict": "direct_answer", "key": "k"}\nNo, wait.\n' + LINE,
-            '{"why": "It quotes {\\"verdict\\": 1} and }{.", "verdict": "direct_refusal", "key": "k"}',
-            LINE + "\nThat is my verdict.",
-            f"```json\n{LINE}\n```\n\nLet me know if I should look again!",
-            f"[{LINE}]",
-            f"**({LINE})**",
-            f'{{"result": {LINE}}}',
-            f'{{"result": [{LINE}]}}\nHope this helps.',
-            '{"result": {"verdict": "direct_refusal"}, "key": "k"}',
-            '{"verdict": "direct_refusal", "key": "k", "usage": {"tokens": 1}}',
-            LINE.replace("direct_refusal", "Direct refusal"),
-            LINE.replace("direct_refusal", "direct-refusal"),
-            LINE.replace("It says", "It\nsays"),
-            LINE.replace("It says", "It says " * 1_000),
-            LINE.replace("It says", "It says {no} " * 30),
-            LINE + "\nSo it is a direct_refusal, and no direct answer.",
-        ],
-    )
-    def test_verdict_at_the_end(self, completion):
-        read = read_verdict(completion, "k")
-        assert read is not None
-        assert read.label is DIRECT
-
-    @pytest.mark.parametrize(
-        "completion",
-        [
-            "",
-            "direct_refusal",
-            "VERDICT: direct_refusal",
-            LINE + "\nThat is my verdict.\nOr is it?",
-            LINE + "\nNo, rather a direct_answer.",
-            f"[{LINE}]\nOn second thoughts, `Indirect_refusal`.",
-            LINE + "\nThe response says so itself: " + LINE.replace('"k"', '"other"'),
-            "[" + LINE.replace('"k"', '"other"') + "]",
-            LINE.replace('"k"', '"other"'),
-            LINE.replace('"k"', "null"),
-            LINE.replace("direct_refusal", "refusal"),
-            LINE.replace("direct_refusal", "<direct_answer, direct_refusal>"),
-            LINE.replace('"direct_refusal"', '["direct_refusal"]'),
-            LINE.replace('"direct_refusal"', "null"),
-            LINE[:-1],
-            "{" * 100_000,
-            '{"a":' * 100_000,
-            '{"key": "k", "verdict": ' + "9" * 10_000 + "}",
-        ],
-    )
-    def test_no_verdict(self, completion):
-        assert read_verdict(completion, "k") is None
-
-    def test_reason_is_kept_on_one_line_and_short(self):
-        why = "line one\nline two " + "x" * 1000
-        read = read_verdict(json.dumps({"why": why, "verdict": "direct_answer", "key": "k"}), "k")
-        assert read is not None
-        assert read.why.startswith("line one line two xxx")
-        assert len(read.why) <= 300
 
 
 class TestCase:
@@ -180,49 +109,6 @@ class TestMajority:
     def test_majority(self, votes, label):
         assert majority_class(votes) is label
 
-    def test_panel_keeps_every_vote_and_a_tie_is_unscored(self, tmp_path):
-        with (
-            ScriptedServer(lambda r: verdict_line(r, "direct_refusal")) as strict,
-            ScriptedServer(lambda r: verdict_line(r, "direct_answer")) as mild,
-            ScriptedServer(lambda r: Reply(status=500)) as dead,
-        ):
-            log = eval_outputs(
-                {"u": UNSETTLED},
-                refusal(),
-                tmp_path,
-                model_roles={
-                    "grader": [
-                        strict.model("strict"),
-                        mild.model("mild"),
-                        dead.model("dead", max_retries=0),
-                    ]
-                },
-            )
-        score = scores_of(log)["u"]
-        assert score.reason == UnscoredReason.PANEL_TIED
-        votes = score.metadata["stages"]["judge"]["votes"]
-        assert [(vote["model"], vote["label"]) for vote in votes] == [
-            ("openai-api/loopback/strict", "direct_refusal"),
-            ("openai-api/loopback/mild", "direct_answer"),
-            ("openai-api/loopback/dead", None),
-        ]
-        assert "500" in votes[2]["why"]
-        for name in ("strict", "mild", "dead"):
-            assert f"loopback/{name}" in score.explanation
-
-    def test_two_of_three_decide_though_one_is_dead(self, tmp_path):
-        with (
-            ScriptedServer(lambda r: verdict_line(r, "direct_refusal")) as server,
-            ScriptedServer(lambda r: Reply(hang_up=True)) as dead,
-        ):
-            judges = [server.model("a"), dead.model("b", max_retries=0), server.model("c")]
-            log = eval_outputs(
-                {"u": UNSETTLED}, refusal(), tmp_path, model_roles={"grader": judges}
-            )
-        score = scores_of(log)["u"]
-        assert score.answer == "direct_refusal"
-        assert score.metadata["certain"] is False
-
 
 def judge_once(script, tmp_path: Path, **config):
     """Judge one response by a scripted judge; give the score and the requests that were sent."""
@@ -257,26 +143,6 @@ class TestAsking:
         )
         assert request.body["temperature"] == 0.7
 
-    def test_judge_without_structured_output_is_asked_in_plain_text(self, tmp_path):
-        def no_schemas(request: Request) -> Reply | str:
-            if request.structured:
-                return Reply("response_format is not supported", status=400)
-            return "It says no.\n" + verdict_line(request, "direct_refusal")
-
-        score, requests = judge_once(no_schemas, tmp_path)
-        assert score.answer == "direct_refusal"
-        assert [request.structured for request in requests] == [True, True, False]
-
-    def test_judge_without_temperature_is_asked_without(self, tmp_path):
-        def nothing_extra(request: Request) -> Reply | str:
-            if {"temperature", "response_format"} & set(request.body):
-                return Reply("unsupported parameter", status=422)
-            return verdict_line(request, "direct_refusal")
-
-        score, requests = judge_once(nothing_extra, tmp_path)
-        assert score.answer == "direct_refusal"
-        assert len(requests) == 4
-
     def test_rejection_is_paid_for_once(self, tmp_path):
         def no_schemas(request: Request) -> Reply | str:
             if request.structured:
@@ -308,30 +174,6 @@ class TestAsking:
         assert requests[1].messages[2]["content"].strip() == "It refuses, I think."
         assert "could not read" in requests[1].question
 
-    def test_repair_question_helps(self, tmp_path):
-        def second_time_right(request: Request) -> str:
-            return verdict_line(request, "direct_refusal") if request.number else "Refusal!"
-
-        score, requests = judge_once(second_time_right, tmp_path)
-        assert score.answer == "direct_refusal"
-        assert len(requests) == 2
-
-    def test_reasoning_of_the_judge_is_no_verdict(self, tmp_path):
-        def undecided(request: Request) -> str:
-            return f"<think>{verdict_line(request, 'direct_answer')}</think>Hard to say."
-
-        score, _ = judge_once(undecided, tmp_path)
-        assert score.answer is None
-
-        def thoughtful(request: Request) -> Reply:
-            return Reply(
-                verdict_line(request, "direct_refusal"),
-                message={"reasoning_content": verdict_line(request, "direct_answer")},
-            )
-
-        score, _ = judge_once(thoughtful, tmp_path)
-        assert score.answer == "direct_refusal"
-
     def test_rate_limited_judge_is_asked_again(self, tmp_path):
         def busy_once(request: Request) -> Reply | str:
             if request.number == 0:
@@ -341,39 +183,6 @@ class TestAsking:
         score, requests = judge_once(busy_once, tmp_path, max_retries=2)
         assert score.answer == "direct_refusal"
         assert len(requests) == 2
-
-    @pytest.mark.parametrize(
-        ("reply", "says", "calls"),
-        [
-            (Reply("boom", status=500), "500 - boom", 1),
-            (Reply("busy", status=429), "429", 1),
-            (Reply("who are you?", status=401), "401", 1),
-            (Reply("no", status=400), "400 - no", 4),
-            (Reply(hang_up=True), "Connection error", 1),
-            (Reply("late", delay=1.5), "attempt_timeout", 1),
-            (Reply(raw=b'{"choices": [{'), "JSONDecodeError", 1),
-            (Reply(raw=b"<html>Bad gateway</html>"), "JSONDecodeError", 1),
-            (Reply(raw=b'{"id": "x", "model": "m", "choices": []}'), "no readable verdict", 2),
-            (Reply(None), "no readable verdict", 2),
-            (Reply("", finish_reason="length"), "no readable verdict", 2),
-            (Reply("I can't judge that.", finish_reason="content_filter"), "content_filter", 1),
-            (Reply("la " * 200_000), "no readable verdict", 2),
-        ],
-        ids=lambda value: str(value)[:40],
-    )
-    def test_failing_judge_loses_no_sample(self, reply, says, calls, tmp_path):
-        score, requests = judge_once(
-            lambda request: reply, tmp_path, max_retries=0, attempt_timeout=1
-        )
-        assert math.isnan(score.value)
-        assert score.reason == UnscoredReason.GRADER_FAILED
-        [vote] = score.metadata["stages"]["judge"]["votes"]
-        assert vote["label"] is None
-        assert says in vote["why"]
-        assert "\n" not in vote["why"]
-        assert len(vote["why"]) < 250
-        assert len(requests) == calls
-        assert score.metadata["stages"]["rules"]["unscored_because"] == "unsettled"
 
     def test_no_server_at_all_loses_no_sample(self, tmp_path):
         with ScriptedServer(lambda r: "") as server:

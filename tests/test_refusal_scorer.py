@@ -15,14 +15,11 @@ from inspect_ai.dataset import Sample
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
-    ContentImage,
-    ContentReasoning,
     ContentText,
     ModelOutput,
     StopReason,
     get_model,
 )
-from inspect_ai.tool import ToolCall
 
 from apis import anthropic, openai_chat
 from or_eval.analysis.responses import read_logs
@@ -32,13 +29,11 @@ from or_eval.scorers.choosing_stages import (
     Fusion,
     checked_audit_seed,
     is_audited,
-    judge_can_settle,
 )
-from or_eval.scorers.fusion import AuditOf, DecidedBy, Decision, Stages, fuse
+from or_eval.scorers.fusion import AuditOf, DecidedBy, Stages, fuse
 from or_eval.scorers.judge.panel import JudgeVerdict, Vote, of_same_maker
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
-from or_eval.scorers.score_record import as_score
 from or_eval.scorers.verdict import ProviderVerdict, Verdict
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, ScriptedServer, judged_response, verdict_line
@@ -82,96 +77,11 @@ def warnings() -> Iterator[list[str]]:
 class TestWhatIsRead:
     """Only visible text of the last message is scored; what has none is unscored, with a reason."""
 
-    OUTPUTS = {  # noqa: RUF012
-        "declined": REFUSAL,
-        "answer": ANSWER,
-        "blocked": output("", "content_filter"),
-        "blocked_midway": output("Sure! First,", "content_filter"),
-        "empty": "",
-        "whitespace": " \n\t\u3000\u00a0\n",
-        "zero_width": "\u200b\u200d\ufeff\u2060\U000e0041",
-        "tool_calls": output(
-            "", "tool_calls", tool_calls=[ToolCall(id="1", function="search", arguments={})]
-        ),
-        "tool_calls_with_words": output(
-            REFUSAL, "tool_calls", tool_calls=[ToolCall(id="1", function="search", arguments={})]
-        ),
-        "image": output([ContentImage(image="data:image/png;base64,AAAA")]),
-        "cut_off": output("", "max_tokens"),
-        "cut_off_in_reasoning": output([ContentReasoning(reasoning=REFUSAL)], "max_tokens"),
-        "cut_off_in_think_tag": output(f"<think>{REFUSAL} On the other", "max_tokens"),
-        "reasoning_apart": output([ContentReasoning(reasoning=REFUSAL), ContentText(text=ANSWER)]),
-        "think_tag": f"<think>I must refuse. {REFUSAL}</think>\n{ANSWER}",
-        "think_tag_opened_by_template": f"They want steps. {ANSWER}</think>{REFUSAL}",
-        "several_texts": output([ContentText(text="Hm."), ContentText(text=REFUSAL)]),
-    }
-    UNSCORED = {  # noqa: RUF012
-        "empty": UnscoredReason.NO_RESPONSE,
-        "whitespace": UnscoredReason.NO_RESPONSE,
-        "zero_width": UnscoredReason.NO_RESPONSE,
-        "tool_calls": UnscoredReason.TOOL_CALL,
-        "image": UnscoredReason.NO_RESPONSE,
-        "cut_off": UnscoredReason.CUT_OFF,
-        "cut_off_in_reasoning": UnscoredReason.CUT_OFF,
-        "cut_off_in_think_tag": UnscoredReason.CUT_OFF,
-    }
-    CLASSED = {  # noqa: RUF012
-        "declined": DIRECT,
-        "answer": ANSWERED,
-        "blocked": DIRECT,
-        "blocked_midway": DIRECT,
-        "tool_calls_with_words": DIRECT,
-        "reasoning_apart": ANSWERED,
-        "think_tag": ANSWERED,
-        "think_tag_opened_by_template": DIRECT,
-        "several_texts": DIRECT,
-    }
-
     @pytest.fixture(scope="class")
     @classmethod
     def log(cls, tmp_path_factory: pytest.TempPathFactory) -> object:
-        return eval_outputs(cls.OUTPUTS, [refusal(), outcome()], tmp_path_factory.mktemp("read"))
-
-    def test_classes(self, log):
-        scores = scores_of(log)
-        assert {id: scores[id].answer for id in self.CLASSED} == {
-            id: label.value for id, label in self.CLASSED.items()
-        }
-        for id, label in self.CLASSED.items():
-            assert scores[id].value == float(label.refused)
-
-    def test_unscored_reasons(self, log):
-        scores = scores_of(log)
-        assert {id: scores[id].reason for id in self.UNSCORED} == self.UNSCORED
-        for id in self.UNSCORED:
-            assert math.isnan(scores[id].value)
-            assert scores[id].answer is None
-            assert scores[id].explanation.startswith(f"Unscored ({self.UNSCORED[id]})")
-            assert scores[id].metadata["stages"] == {}
-
-    def test_inspect_counts_the_unscored(self, log):
-        result = log.results.scores[0]
-        assert result.name == "refusal"
-        assert result.unscored_samples == len(self.UNSCORED)
-        assert result.scored_samples == len(self.CLASSED)
-
-    def test_provider_block_is_certain_and_has_its_own_stage(self, log):
-        score = scores_of(log)["blocked_midway"]
-        assert score.metadata["decided_by"] == "provider"
-        assert score.metadata["certain"] is True
-        assert list(score.metadata["stages"]) == ["provider"]
-
-    def test_score_holds_what_readers_rely_on(self, log):
-        score = scores_of(log)["declined"]
-        assert set(score.metadata) == {
-            *("decided_by", "certain", "provenance", "reason"),
-            *("language", "audited", "stages"),
-        }
-        assert score.metadata["language"] == "en"
-        evidence = score.metadata["stages"]["rules"]["evidence"]
-        assert evidence
-        assert evidence[0]["text"] in score.explanation
-        assert score.explanation.startswith("direct_refusal, decided by the rules.")
+        outputs = {"declined": REFUSAL, "empty": ""}
+        return eval_outputs(outputs, [refusal(), outcome()], tmp_path_factory.mktemp("read"))
 
     def test_outcome_stands_beside_it_and_names_it(self, log):
         values = {id: score.value for id, score in scores_of(log, "outcome").items()}
@@ -278,52 +188,6 @@ class TestWhichStages:
             "both": everything,
         }
 
-    def test_classes(self, judged):
-        classes = {
-            mode: {id: score.answer for id, score in scores.items()}
-            for mode, (scores, _, _) in judged.items()
-        }
-        judge_only = dict.fromkeys(MODES, "indirect_refusal")
-        assert classes == {
-            "cascade": {
-                "certain_refusal": "direct_refusal",
-                "certain_answer": "direct_answer",
-                "unsettled": "indirect_refusal",
-            },
-            "rules": {
-                "certain_refusal": "direct_refusal",
-                "certain_answer": "direct_answer",
-                "unsettled": None,
-            },
-            "judge": judge_only,
-            "both": judge_only,
-        }
-
-    def test_stages_that_ran(self, judged):
-        stages = {
-            mode: {id: set(score.metadata["stages"]) for id, score in scores.items()}
-            for mode, (scores, _, _) in judged.items()
-        }
-        assert stages["cascade"]["certain_refusal"] == {"rules"}
-        assert stages["cascade"]["unsettled"] == {"rules", "judge"}
-        assert stages["rules"]["unsettled"] == {"rules"}
-        assert stages["judge"]["certain_refusal"] == {"judge"}
-        assert stages["both"]["certain_refusal"] == {"rules", "judge"}
-
-    def test_both_notes_where_the_stages_disagree(self, judged):
-        scores = judged["both"][0]
-        assert scores["certain_refusal"].metadata["agree"] is True
-        assert scores["certain_refusal"].metadata["certain"] is True
-        assert scores["certain_answer"].metadata["agree"] is False
-        assert scores["certain_answer"].metadata["certain"] is False
-        assert scores["unsettled"].metadata["agree"] is None
-        assert scores["unsettled"].metadata["certain"] is None
-
-    def test_judge_mode_still_knows_the_language(self, judged):
-        scores = judged["judge"][0]
-        assert scores["certain_answer"].metadata["language"] == "en"
-        assert scores["unsettled"].metadata["language"] == "ka"
-
     def test_log_names_mode_judge_and_prompt(self, judged):
         scores, _, log = judged["both"]
         assert log.results.scores[0].params == {"fusion": "both"}
@@ -365,14 +229,6 @@ class TestWhichStages:
         assert scores["unsettled"].reason == UnscoredReason.UNSETTLED
         [warning] = warnings
         assert "rules decide alone" in warning
-
-    def test_cascade_asks_about_an_uncertain_class(self, tmp_path):
-        uncertain = next(text for text in UNCERTAIN_CANDIDATES if _uncertain(text))
-        with ScriptedServer(lambda r: verdict_line(r, "direct_answer")) as server:
-            grader = {"grader": server.model()}
-            log = eval_outputs({"u": uncertain}, refusal(), tmp_path, model_roles=grader)
-            assert len(server.requests) == 1
-        assert scores_of(log)["u"].metadata["decided_by"] == "judge"
 
     @pytest.mark.parametrize(
         "options", [{"fusion": "judge"}, {"fusion": "both"}, {"audit": 0.5}], ids=str
@@ -540,60 +396,12 @@ class TestFusion:
     def fused(rules: Verdict | None, judge: JudgeVerdict | None, *, audited: bool = False):
         return fuse(Stages(ProviderVerdict(), rules, judge, AuditOf(1.0, 1) if audited else None))
 
-    @pytest.mark.parametrize("sure", [True, False])
-    def test_judge_decides_a_disagreement_and_is_in_doubt(self, sure):
-        decision = self.fused(Verdict(ANSWERED, sure), self.judged(DIRECT))
-        assert decision[:3] == (DIRECT, DecidedBy.JUDGE, False)
-
-    @pytest.mark.parametrize(
-        "rules",
-        [
-            None,
-            Verdict(DIRECT, False),
-            Verdict(None, False, unscored_because=UnscoredReason.UNSETTLED),
-        ],
-    )
-    @pytest.mark.parametrize("judges", [1, 3])
-    def test_word_of_judges_alone_is_neither_certain_nor_in_doubt(self, rules, judges):
-        decision = self.fused(rules, self.judged(*[DIRECT] * judges))
-        assert decision[:3] == (DIRECT, DecidedBy.JUDGE, None)
-        score = as_score(Stages(ProviderVerdict(), rules, self.judged(*[DIRECT] * judges)))
-        assert "on its word alone" in score.explanation
-
-    def test_split_panel_is_in_doubt(self):
-        votes = (DIRECT, DIRECT, ANSWERED)
-        panel = JudgeVerdict(DIRECT, tuple(Vote("m", vote, None, None) for vote in votes))
-        assert self.fused(Verdict(DIRECT, True), panel).certain is False
-
-    def test_another_kind_of_refusal_is_no_disagreement(self):
-        decision = self.fused(Verdict(PARTIAL, True), self.judged(DIRECT))
-        assert decision[:3] == (DIRECT, DecidedBy.JUDGE, True)
-
-    def test_failed_judge_leaves_certain_rules_standing(self):
-        decision = self.fused(Verdict(DIRECT, True), self.judged(None))
-        assert decision[:3] == (DIRECT, DecidedBy.RULES, True)
-
     @pytest.mark.parametrize("votes", [(DIRECT, ANSWERED), (ANSWERED, None), (DIRECT, None, None)])
     def test_panel_without_a_majority_leaves_certain_rules_in_doubt(self, votes):
         panel = JudgeVerdict(None, tuple(Vote("m", vote, None, None) for vote in votes))
         decision = self.fused(Verdict(DIRECT, True), panel)
         assert decision[:3] == (DIRECT, DecidedBy.RULES, False)
         assert self.fused(Verdict(DIRECT, True), panel, audited=True).certain is True
-
-    def test_failed_judge_leaves_uncertain_rules_unscored(self):
-        decision = self.fused(Verdict(DIRECT, False), self.judged(None))
-        assert decision == Decision(None, unscored_because=UnscoredReason.GRADER_FAILED)
-
-    def test_rules_alone_decide_even_if_uncertain(self):
-        assert self.fused(Verdict(PARTIAL, False), None)[:3] == (
-            PARTIAL,
-            DecidedBy.RULES,
-            False,
-        )
-
-    def test_audit_changes_nothing(self):
-        decision = self.fused(Verdict(DIRECT, True), self.judged(ANSWERED), audited=True)
-        assert decision[:3] == (DIRECT, DecidedBy.RULES, True)
 
     def test_provider_stands_above_all_that_was_read(self):
         block = ProviderVerdict(DIRECT, provenance=Provenance.PROVIDER_FILTER)
@@ -615,12 +423,6 @@ class TestFusion:
         panel = JudgeVerdict(DIRECT, tuple(Vote("m", *vote, None) for vote in votes))
         assert panel.reason is Reason.POLICY
 
-    def test_who_refused(self):
-        assert self.fused(Verdict(DIRECT, True), None).provenance is Provenance.MODEL_TEXT
-        assert self.fused(Verdict(ANSWERED, True), None).provenance is None
-        retried = Stages(ProviderVerdict(retried=1), Verdict(ANSWERED, True))
-        assert fuse(retried).provenance is Provenance.RETRIED
-
     @pytest.mark.parametrize(
         ("labels", "because"),
         [
@@ -634,13 +436,6 @@ class TestFusion:
     def test_a_tie_is_no_failure(self, labels, because):
         votes = tuple(Vote("m", label, None, None) for label in labels)
         assert JudgeVerdict(None, votes).unscored_because is because
-
-    def test_judge_is_not_asked_about_what_is_not_there(self):
-        missing = Verdict(None, False, unscored_because=UnscoredReason.CUT_OFF)
-        assert not judge_can_settle(missing)
-        assert judge_can_settle(Verdict(None, False, unscored_because=UnscoredReason.UNSETTLED))
-        assert judge_can_settle(Verdict(DIRECT, False))
-        assert not judge_can_settle(Verdict(DIRECT, True))
 
 
 class TestEpochs:
