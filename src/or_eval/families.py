@@ -18,6 +18,9 @@ def family_names(records: Iterable[tuple[str, str | None, str | None]]) -> list[
     Returns:
         Name of each prompt's family, in order: the seed's, pair's or prompt's id.
     """
+    prompts = list(records)
+    if all(seed is None and pair is None for _, seed, pair in prompts):
+        return [f"prompt/{key}" for key, _, _ in prompts]
     parent: dict[tuple[str, str], tuple[str, str]] = {}
 
     def root(node: tuple[str, str]) -> tuple[str, str]:
@@ -27,7 +30,6 @@ def family_names(records: Iterable[tuple[str, str | None, str | None]]) -> list[
             node = parent[node]
         return node
 
-    prompts = list(records)
     for key, seed, pair in prompts:
         if seed is not None:
             parent[root(("prompt", key))] = root(("prompt", seed))

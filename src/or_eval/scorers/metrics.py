@@ -12,17 +12,10 @@ for every sample.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from statistics import fmean
 from typing import Any, cast
 
-from inspect_ai.scorer import (
-    Metric,
-    MetricProtocol,
-    SampleScore,
-    Value,
-    grouped,
-    mean,
-    metric,
-)
+from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from or_eval.families import family_names
 from or_eval.schema import Label
@@ -118,12 +111,11 @@ def unscored_share() -> Metric:
 
 def _shares(name: str, key: str, counts: str, scores: Sequence[SampleScore]) -> Value:
     """Give the share of the outcomes, by label, that have one value under a key."""
-    shares = {}
-    for label in Label:
-        if members := _asked_as_they_are(scores, (label,)):
-            outcomes = [cast(Mapping[str, object], member.score.value) for member in members]
-            counted = sum(outcome.get(key) == counts for outcome in outcomes)
-            shares[f"{label.value}_{name}"] = counted / len(members)
+    counted: dict[Label, list[bool]] = {label: [] for label in Label}
+    for score in _asked_as_they_are(scores, tuple(Label)):
+        outcome = cast(Mapping[str, object], score.score.value)
+        counted[_label(score)].append(outcome.get(key) == counts)
+    shares = {f"{label.value}_{name}": fmean(of) for label, of in counted.items() if of}
     return cast(Value, shares)
 
 
@@ -154,27 +146,20 @@ def _record(score: SampleScore) -> tuple[str, str | None, str | None]:
 
 def _grouped_rates(key: str, scores: Sequence[SampleScore]) -> Value:
     """Group within each label; a label whose samples are all in one group has its rate already."""
-    rates: dict[str, float] = {}
-    for label in Label:
-        members = (
-            [score for score in scores if _label(score) is label]
-            if key == _FRAMING
-            else _asked_as_they_are(scores, (label,))
-        )
-        rate = grouped(mean(), key, all=False, name_template=f"{label.value}/{{group_name}}")
-        of_groups = cast(MetricProtocol, rate)([_with_group(score, key) for score in members])
-        groups = cast(Mapping[str, float], of_groups)
-        if len(groups) > 1:
-            rates |= {name: groups[name] for name in sorted(groups)}
+    # Not by Inspect's `grouped`: it takes no sample without a group, as logs of other tasks have,
+    # and to copy each, so as to name its group, was most of what a run's live rates cost.
+    groups: dict[Label, dict[str, list[float]]] = {label: {} for label in Label}
+    for score in scores if key == _FRAMING else _asked_as_they_are(scores, tuple(Label)):
+        group = (score.sample_metadata or {}).get(key)
+        name = _UNKNOWN if group is None else str(group)
+        groups[_label(score)].setdefault(name, []).append(score.score.as_float())
+    rates = {
+        f"{label.value}/{name}": fmean(values)
+        for label, of_label in groups.items()
+        if len(of_label) > 1
+        for name, values in sorted(of_label.items())
+    }
     return cast(Value, rates if len(rates) <= MOST_GROUPS else {})
-
-
-def _with_group(score: SampleScore, key: str) -> SampleScore:
-    """Name the group of a sample that has none, as in logs of other tasks."""
-    metadata = score.sample_metadata or {}
-    if metadata.get(key) is not None:
-        return score
-    return score.model_copy(update={"sample_metadata": {**metadata, key: _UNKNOWN}})
 
 
 def _asked_as_they_are(
