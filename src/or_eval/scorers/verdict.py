@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
@@ -59,9 +59,9 @@ class Verdict:
 
     def as_metadata(self) -> dict[str, Any]:
         """Give the verdict as JSON-ready data, as scores and files carry it."""
-        data = {k: v for k, v in asdict(self).items() if v is not None and k != "evidence"}
-        data["evidence"] = [item._asdict() for item in self.evidence]
-        return data
+        told = {item.name: getattr(self, item.name) for item in fields(self)}
+        told["evidence"] = [item._asdict() for item in told.pop("evidence")]
+        return {name: value for name, value in told.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

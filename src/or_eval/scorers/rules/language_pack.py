@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -250,15 +251,16 @@ def head_starts(text: str, asked: str | None = None) -> dict[str, float]:
     Returns:
         Nats by language.
     """
-    starts = {code: _HAS_A_FILE + _A_WORD * n for code, n in frequent_words(text).items()}
+    words = frequent_words(text)
+    starts = {code: _HAS_A_FILE + _A_WORD * words[code] for code in language_codes()}
     main = (asked or "").split("+")[0]
     return starts | {main: starts.get(main, 0.0) + _OF_THE_PROMPT} if asked else starts
 
 
-def frequent_words(text: str) -> dict[str, int]:
+def frequent_words(text: str) -> Counter[str]:
     """Count the frequent words of each language with a file in the beginning of a text."""
-    words = [word.strip(".,!?¡¿:;") for word in text[:_SAMPLE_CHARS].lower().split()]
-    return {c: sum(word in common_words(c) for word in words) for c in language_codes()}
+    words = (word.strip(".,!?¡¿:;") for word in text[:_SAMPLE_CHARS].lower().split())
+    return Counter(code for word in words for code in _languages_of_words().get(word, ()))
 
 
 def readable(tag: str | None) -> tuple[str, ...]:
@@ -281,6 +283,15 @@ def common_words(code: str) -> frozenset[str]:
         LanguageError: The file is missing or no TOML.
     """
     return frozenset(str(_language_file(code).get("common_words", "")).split())
+
+
+@cache
+def _languages_of_words() -> dict[str, list[str]]:
+    languages: dict[str, list[str]] = {}
+    for code in language_codes():
+        for word in common_words(code):
+            languages.setdefault(word, []).append(code)
+    return languages
 
 
 def parse_language(code: str, text: str) -> dict[str, Any]:
