@@ -14,7 +14,7 @@ from commands import MODEL, loopback, run_inspect
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
 from or_eval.dataset_builders.merging.prompt_sets import PromptSet, load_set
-from or_eval.labelling.prompts import prompts_of_data
+from or_eval.labelling.sampling import prompts_of_data
 from or_eval.schema import Turn, prompt_id
 from or_eval.scorers.exchange import Exchange, read_exchange
 from or_eval.scorers.verdict import ProviderVerdict

@@ -15,8 +15,13 @@ from openpyxl import load_workbook
 from label_folders import HOSTILE, done, fill_in, keys, rows_of, run
 from or_eval.folder_lock import locked
 from or_eval.labelling.rounds import assign
-from or_eval.labelling.studio.environment import VARIABLE, ensure_environment, environment_folder
-from or_eval.labelling.studio.server import new_access, write_access
+from or_eval.labelling.studio.server import (
+    VARIABLE,
+    ensure_environment,
+    environment_folder,
+    new_access,
+    write_access,
+)
 from or_eval.sources import DataError
 
 

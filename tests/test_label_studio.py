@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from label_folders import HOSTILE, done, fill_in, made_logs
-from or_eval.labelling.studio.environment import VARIABLE
+from or_eval.labelling.studio.server import VARIABLE
 from pages import launched
 
 pytestmark = pytest.mark.skipif(

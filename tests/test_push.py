@@ -433,6 +433,7 @@ def put(column: str, value: str | None) -> Callable[[pd.DataFrame], pd.DataFrame
         (put("meta", "{"), "row 2: meta is no JSON object"),
         (put("prompt", "Use ghp_" + "a1" * 20), "'prompt' holds a secret (GitHub Token); remove it"),
         (put("meta", '{"votes": {"gguf//home/jane/m.gguf": true}}'), "row 2: tells where 'gguf/m.gguf' lay"),
+        (put("meta", '{"response": "Take a hammer."}'), "row 2: holds a model's answer ('response' in meta)"),
         (put("source", "/home/jane/seeds.csv"), "row 2: tells where 'seeds.csv' lay"),
         (put("source", "the-value-of-the-key"), "'source' holds the value of THEIR_API_KEY"),
         (lambda frame: pd.concat([frame, frame[:1]]), "row 4: the same prompt as in row 1"),
@@ -541,6 +542,7 @@ def test_a_name_that_is_none(name):
         ("lto", "not stated", "source 'lto' (2 rows) states no licence"),
         ("unheard of", "not stated", "source 'unheard of' (2 rows) states no licence"),
         ("falsereject", "CC-BY-NC-4.0", "source 'falsereject' (2 rows) asks of such sets that nobody sells it (CC-BY-NC-4.0)"),
+        ("board", "GPL-3.0", "source 'board' (2 rows) is under 'GPL-3.0', which isn't known to allow a set under cc-by-4.0"),
         ("closed", "CC-BY-ND-4.0", "source 'closed' (2 rows) forbids changed copies (CC-BY-ND-4.0)"),
     ],
 )  # fmt: skip

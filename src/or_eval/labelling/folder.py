@@ -15,7 +15,7 @@ from or_eval.labelling.labels import (
     disputed,
     read_sample,
 )
-from or_eval.labelling.rounds import ROUND, Round, home, next_round, read_round
+from or_eval.labelling.rounds import ROUND, Round, home, next_adjudication, read_round
 from or_eval.labelling.studio import interface
 from or_eval.labelling.tasks import Task, tasks_of
 from or_eval.labelling.wording import wording, worked_cases
@@ -94,7 +94,7 @@ def write_adjudication(folder: Path, annotators: Sequence[str]) -> tuple[Path, i
         raise DataError(f"{folder}: nothing to decide: no task has answers that differ")
     sample = read_sample(place)
     rows = sample[sample["key"].isin(keys)].sort_values("key")
-    out = next_round(place, "adjudication")
+    out = next_adjudication(place)
     asked = {name: list(rows["key"]) for name in annotators}
     write_round(out, rows, given.model_copy(update={"annotators": asked}))
     return out, len(rows)

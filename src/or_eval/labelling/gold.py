@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from or_eval.labelling.tasks import Task, task_key
+from or_eval.labelling.tasks import Task, read_lines, task_key
 from or_eval.labelling.wording import Asks, wording
 from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.columns import columns_for
@@ -75,17 +75,9 @@ def write_gold(folder: Path, cases: list[GoldCase]) -> Path:
 
 def read_gold(folder: Path) -> list[GoldCase]:
     """Give the known cases of a round, if it has any."""
-    path = folder / GOLD
-    if not path.exists():
-        return []
-    cases = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            row = json.loads(line)
-            answer = row.pop("answer")
-            cases.append(GoldCase(Task(**row), answer))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DataError(
-                f"{path}, line {number}: is not as it was written ({shown(error)})"
-            ) from None
-    return cases
+    return read_lines(folder / GOLD, _case)
+
+
+def _case(row: dict[str, Any]) -> GoldCase:
+    answer = row.pop("answer")
+    return GoldCase(Task(**row), answer)

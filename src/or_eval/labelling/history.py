@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from or_eval.labelling.tasks import read_lines
 from or_eval.labelling.wording import wording
 from or_eval.sources.errors import DataError, shown
 
@@ -52,10 +53,7 @@ def checked(found: Iterable[Annotation]) -> list[Annotation]:
     Raises:
         DataError: One holds a word that isn't known.
     """
-    given = list(found)
-    for annotation in given:
-        _check(annotation)
-    return given
+    return list(map(_checked, found))
 
 
 def append(folder: Path, found: list[Annotation]) -> tuple[int, int]:
@@ -101,22 +99,10 @@ def read_history(folder: Path) -> list[Annotation]:
     Raises:
         DataError: A line was changed so that it can't be read.
     """
-    path = folder / HISTORY
-    if not path.exists():
-        return []
-    found = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            found.append(Annotation(**json.loads(line)))
-            _check(found[-1])
-        except (ValueError, TypeError, DataError) as error:
-            raise DataError(
-                f"{path}, line {number}: is not as it was written ({error}); mend or remove it"
-            ) from None
-    return found
+    return read_lines(folder / HISTORY, lambda row: _checked(Annotation(**row)))
 
 
-def _check(annotation: Annotation) -> None:
+def _checked(annotation: Annotation) -> Annotation:
     words = wording("en")
     choices = {"label": words.labels, "reason": words.reasons, "harm": words.harms}
     for field, allowed in choices.items():
@@ -126,3 +112,4 @@ def _check(annotation: Annotation) -> None:
                 f"{annotation.origin}: {shown(value)} is no {field} (by "
                 f"{shown(annotation.annotator)}); nothing was imported"
             )
+    return annotation

@@ -89,11 +89,10 @@ def later_rounds(folder: Path, kind: Literal["batch", "adjudication"]) -> list[P
     return sorted((path for path, match in found.items() if match), key=lambda p: _number(p.name))
 
 
-def next_round(folder: Path, kind: Literal["batch", "adjudication"]) -> Path:
-    """Give the folder that the next batch or adjudication lives in; the first batch is number 1."""
-    rounds = later_rounds(folder, kind)
-    first = 2 if kind == "batch" else 1
-    return folder / f"{kind}-{_number(rounds[-1].name) + 1 if rounds else first}"
+def next_adjudication(folder: Path) -> Path:
+    """Give the folder that the next adjudication lives in."""
+    numbers = [0, *(_number(path.name) for path in later_rounds(folder, "adjudication"))]
+    return folder / f"adjudication-{numbers[-1] + 1}"
 
 
 def home(folder: Path) -> Path:

@@ -1,15 +1,22 @@
-"""Which responses people are asked about: a sample by strata, with each row's probability."""
+"""Which rows people are asked about: a sample by strata, with each row's probability."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from or_eval.schema import ResponseClass, UnscoredReason
+from or_eval.sources import load_prompts
+from or_eval.sources.dialogues import refuse_dialogues
 from or_eval.sources.errors import DataError
+
+if TYPE_CHECKING:
+    from or_eval.analysis.responses import Logs
 
 STRATUM: tuple[str, ...] = ("model", "label", "decided_by", "certain", "refused")
 """What responses of one stratum have in common: the cells that corrections are made by."""
@@ -46,6 +53,28 @@ def with_something_to_judge(responses: pd.DataFrame) -> pd.DataFrame:
     differs = kept["judge_class"].ne(ResponseClass.DIRECT_ANSWER) != kept["refused"].fillna(False)
     both = kept["judge_class"].notna() & kept["refused"].notna()
     return kept.assign(judge_disagrees=(differs & both).astype("bool"))
+
+
+def prompts_of_data(data: str) -> pd.DataFrame:
+    """Give the prompt records of a catalogue name, a Hub id or a file.
+
+    Args:
+        data: As for :func:`or_eval.sources.load_prompts`.
+    """
+    records = refuse_dialogues(load_prompts(data).records, data)
+    frame = pd.DataFrame([asdict(record) for record in records])
+    return frame.assign(refused_by="not asked")
+
+
+def prompts_of_logs(logs: Logs) -> pd.DataFrame:
+    """Give the prompts of logs, with how many of the models refuse each, as ``refused_by``.
+
+    A wrong label tells most where models refuse: each such kind is sampled.
+    """
+    refused = logs.responses["refused"].astype("float64").groupby(logs.responses["id"]).mean()
+    share = refused.reindex(logs.prompts.index)
+    said = pd.Series("some", share.index).mask(share == 0, "none").mask(share == 1, "all")
+    return logs.prompts.assign(refused_by=said.mask(share.isna(), "no verdict")).reset_index()
 
 
 def stratified_sample(

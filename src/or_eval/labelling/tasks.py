@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -24,6 +27,8 @@ PROMPT_COLUMNS = (
 )
 """What is kept of each sampled prompt, and not shown to annotators but for the last."""
 
+
+Row = TypeVar("Row")
 
 _CUT_FROM = 30_000
 """Texts of so many characters may come back cut: a spreadsheet's cell holds few more."""
@@ -106,6 +111,23 @@ def check_task(asked: Task | None, key: str, prompt: str, response: str, where: 
                 f"{where}: the {name} is not the one that was asked about; undo the change, or "
                 "take this row's answer out. Nothing was imported"
             )
+
+
+def read_lines(path: Path, made: Callable[[dict[str, Any]], Row]) -> list[Row]:
+    """Give what stands on the lines of a file of ours, if it is there.
+
+    Raises:
+        DataError: A line was changed so that it can't be read.
+    """
+    found = []
+    for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), start=1):
+        try:
+            found.append(made(json.loads(line)))
+        except (ValueError, TypeError, KeyError, AttributeError, DataError) as error:
+            raise DataError(
+                f"{path}, line {number}: is not as it was written ({error}); mend or remove it"
+            ) from None
+    return found
 
 
 def task_key(*parts: object) -> str:

@@ -13,11 +13,12 @@ from or_eval.cli.label.options import FOLDER, check_names, check_spreadsheets
 from or_eval.cli.options import on_conflict_option, response_file, scorer_option
 from or_eval.labelling.folder import write_round
 from or_eval.labelling.gold import read_known_cases
-from or_eval.labelling.prompts import prompts_of_data, prompts_of_logs
 from or_eval.labelling.rounds import Round, assign
 from or_eval.labelling.sampling import (
     PROMPT_STRATUM,
     STRATUM,
+    prompts_of_data,
+    prompts_of_logs,
     stratified_sample,
     with_something_to_judge,
 )

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from or_eval.cli.label.options import EXISTING_FOLDER
-from or_eval.labelling.studio.environment import ensure_environment, environment_folder
 from or_eval.labelling.studio.projects import access_of, set_up
-from or_eval.labelling.studio.server import running
+from or_eval.labelling.studio.server import ensure_environment, environment_folder, running
 
 
 @click.command("start")

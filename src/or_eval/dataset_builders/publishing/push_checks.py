@@ -59,7 +59,7 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
         if wrong := _schema_problem(table.schema):
             told.append(wrong)
         else:
-            told += [*_row_problems(rows), *_first(_contradictions(name, rows, labels))]
+            told += _row_problems(name, rows, labels)
             sources.update(str(row["source"]) for row in rows)
         found += [f"{path}: {problem}" for problem in told]
     found += _licence_problems(folder, sources)
@@ -172,63 +172,48 @@ def _schema_problem(schema: pa.Schema) -> str | None:
     return None
 
 
-def _row_problems(rows: Rows) -> Iterator[str]:
+def _row_problems(name: str, rows: Rows, labels: dict[str, tuple[str, str]]) -> Iterator[str]:
+    """Find what is wrong with rows, the first of each kind; note the labels of this configuration.
+
+    Args:
+        name: Of the configuration.
+        rows: Its rows.
+        labels: The label of each row of earlier configurations by id, and where that was.
+    """
     if not rows:
         yield "has no rows; leave the configuration out, since an empty one can't be loaded"
-    yield from _first(_empty_cells(rows))
-    yield from _first(_wrong_words(rows))
-    yield from _first(_wrong_ids(rows))
-    yield from _first(_duplicates(rows))
-
-
-def _empty_cells(rows: Rows) -> Iterator[str]:
-    required = [field.name for field in columns() if not field.nullable]
-    for number, row in enumerate(rows, start=1):
-        for column in required:
-            value = row[column] or ""
-            if not value.strip():
-                yield f"row {number}: the {column} is empty"
-            elif column == "prompt" and value != value.strip():
-                yield f"row {number}: there is white space around the prompt; remove it"
-
-
-def _wrong_words(rows: Rows) -> Iterator[str]:
-    labels = {label.value for label in Label}
-    for number, row in enumerate(rows, start=1):
-        if row["label"] and row["label"] not in labels:
-            yield f"row {number}: {shown(row['label'])} is no label ({', '.join(sorted(labels))})"
-        if row["meta"] is not None and not _is_object(row["meta"]):
-            yield f"row {number}: meta is no JSON object"
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
-
-
-def _wrong_ids(rows: Rows) -> Iterator[str]:
-    for number, row in enumerate(rows, start=1):
-        if row["id"] and row["id"] != prompt_id(row["prompt"] or ""):
-            yield f"row {number}: {shown(row['id'])} is not the id of this prompt"
-
-
-def _duplicates(rows: Rows) -> Iterator[str]:
+    found: dict[str, list[str]] = {}
     first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
+        for kind, said in _faults(row):
+            found.setdefault(kind, []).append(f"row {number}: {said}")
         text = " ".join((row["prompt"] or "").split())
-        earlier = first.setdefault(text, number)
-        if text and earlier != number:
-            yield f"row {number}: the same prompt as in row {earlier}"
-
-
-def _contradictions(name: str, rows: Rows, labels: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Find prompts with another label than in an earlier configuration; note this one's."""
-    for number, row in enumerate(rows, start=1):
+        if text and (earlier := first.setdefault(text, number)) != number:
+            twice = f"row {number}: the same prompt as in row {earlier}"
+            found.setdefault("twice", []).append(twice)
         label, where = labels.setdefault(str(row["id"]), (str(row["label"]), name))
         if label != row["label"]:
-            yield f"row {number}: labelled {row['label']}, but {label} in configuration {where}"
+            said = f"labelled {row['label']}, but {label} in configuration {where}"
+            found.setdefault("labels", []).append(f"row {number}: {said}")
+    for some in found.values():
+        yield from _first(some)
+
+
+def _faults(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Find what is wrong with a row by itself, by kind."""
+    for field in columns():
+        value = row[field.name] or ""
+        if not field.nullable and not value.strip():
+            yield "empty", f"the {field.name} is empty"
+        elif field.name == "prompt" and value != value.strip():
+            yield "empty", "there is white space around the prompt; remove it"
+    labels = sorted(label.value for label in Label)
+    if row["label"] and row["label"] not in labels:
+        yield "words", f"{shown(row['label'])} is no label ({', '.join(labels)})"
+    if row["meta"] is not None and not isinstance(_meta(row), dict):
+        yield "words", "meta is no JSON object"
+    if row["id"] and row["id"] != prompt_id(row["prompt"] or ""):
+        yield "id", f"{shown(row['id'])} is not the id of this prompt"
 
 
 def _first(found: Iterable[str]) -> list[str]:
