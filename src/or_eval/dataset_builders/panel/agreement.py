@@ -151,9 +151,7 @@ class PanelTables:
         )
         found = vote_agreement(matrix)
         # What it calls refused is the side that it was given as True.
-        pairs = found.pairs.drop(columns="jaccard").rename(
-            columns=lambda name: name.replace("refused", self._sides[1])
-        )
+        pairs = found.pairs.rename(columns=lambda name: name.replace("refused", self._sides[1]))
         alpha: Mapping[str, Any] = found.alpha._asdict()
         panel = {
             "moderators": len(matrix.columns),
