@@ -1,4 +1,4 @@
-"""What the card of each recipe says, and of variants: held in golden files, and worked out anew from the build's folder."""
+"""What the cards of changed recipes say: held in golden files, and worked out anew from the build's folder."""
 
 from __future__ import annotations
 
@@ -71,9 +71,6 @@ def from_a_set(folder: Path) -> list[str]:
 
 
 CARDS = {
-    "or_bench": Made("or_bench", [*SMALL, TWO, "hard.min_refusals=1"]),
-    "lto": Made("lto", [*SMALL, "seeds.categories=[hate]", "vote.min_refusals=0"]),
-    "or_bench_checked": Made("or_bench_checked", [*SMALL, TWO, "hard.min_refusals=1"]),
     "or_bench_one_model": Made(
         "or_bench",
         [

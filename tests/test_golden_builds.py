@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import real_lengths
+from card_facts import Folder, check_card, golden_lines
 from golden_builds import built_lines
 from golden_files import assert_golden
 from or_eval.dataset_builders.engine.recipe import load_recipe
@@ -93,6 +94,9 @@ def test_a_recipe(recipe: str, tmp_path: Path, request: pytest.FixtureRequest) -
         Build(load_recipe(recipe, CHANGES[recipe]), out, asking, say=lambda line: None).run()
         requests = [one for server in started for one in server.requests]
     assert_golden(f"builds/{recipe}.txt", built_lines(out, requests), request)
+    folder = Folder(out)
+    assert_golden(f"cards/{recipe}.md", golden_lines(folder.card), request)
+    check_card(folder)
 
 
 REST = """\
