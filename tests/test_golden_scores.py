@@ -62,6 +62,7 @@ OUTPUTS, JUDGES, TEXTS = (
     for name in ("outputs", "judges", "stored_texts")
 )
 MODES = ("rules", "cascade", "judge", "both")
+_DIGEST = re.compile(r"\b[0-9a-f]{12}\b")
 SETS = (
     "arabic_do_not_answer",
     "authority_prefixes_fr_de",
@@ -243,7 +244,7 @@ def shown(score: Score) -> dict[str, Any]:
         del told["value"]
     for key in ("prompt_version", "prompt_digest"):
         told["metadata"]["stages"].get("judge", {}).pop(key, None)
-    return dict(json.loads(re.sub(r"127\.0\.0\.1:\d+", "SERVER", json.dumps(told, default=str))))
+    return dict(json.loads(_DIGEST.sub("DIGEST", json.dumps(told, default=str))))
 
 
 # What APIs and people's own loops write where a response would stand.
