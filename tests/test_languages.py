@@ -1,6 +1,7 @@
 """Every language's own cases: refusals of each class, and answers that nearly look like them."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,15 @@ def test_language_of_cases_is_detected(code: str) -> None:
             wrong.append((detected, case["response"][:90]))
     # A short line that quotes another language, or is one word.
     assert len(wrong) <= max(1, 0.01 * len(cases_of(code))), wrong
+
+
+@pytest.mark.parametrize("code", language_codes())
+def test_we_and_would_decline_only_where_they_refuse_the_request(code: str) -> None:
+    file = Path(__file__).parent / "data" / "we_and_would.toml"
+    texts = tomllib.loads(file.read_text("utf-8"))[code]
+    for refused, kind in ((False, "answers"), (True, "refusals")):
+        read = {text: classify_response(text, language=code).refused for text in texts[kind]}
+        assert [text for text in read if read[text] is not refused] == []
 
 
 def test_packs_name_themselves() -> None:

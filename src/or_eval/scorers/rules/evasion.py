@@ -101,10 +101,12 @@ def asks_for_what_lacks(outline: Outline, request: Request | None) -> ReadPassag
     willing = yes or first.asks or first.does(Act.CLARIFY, Act.AWAITS) or _is_willing(first)
     if not willing or any(r.does(*LECTURES, *_HOLDS_BACK) for r in spoken):
         return None
-    turn, _ = asks_back(outline, request) or (None, None)
+    if (turn := asks_back(outline, request)) is None:
+        return None
+    asking = turn[0]
     # "Let's talk about something else" asks for nothing.
-    elsewhere = turn is not None and turn.does(Act.ALTERNATIVE)
-    return turn if not elsewhere or turn.asks or turn.does(Act.AWAITS) else None
+    elsewhere = asking.does(Act.ALTERNATIVE) and not asking.asks and not asking.does(Act.AWAITS)
+    return None if elsewhere else asking
 
 
 def _says_enough(outline: Outline, request: Request | None) -> bool:
