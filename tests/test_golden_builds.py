@@ -195,3 +195,4 @@ def test_the_other_stages(tmp_path: Path, request: pytest.FixtureRequest) -> Non
         Build(recipe, out, replace(asking, roles=roles), say=lambda line: None).run()
         requests = [one for server in started for one in server.requests]
     assert_golden("builds/rest.txt", built_lines(out, requests), request)
+    check_card(Folder(out))

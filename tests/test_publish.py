@@ -97,35 +97,22 @@ def test_the_header_is_what_the_hub_reads(card):
 @pytest.mark.parametrize(
     "line",
     [
-        "| `full` (default) | 3 | 3 safe | 2 en, 1 zh+en |",
-        "| `toxic` | 2 | 2 toxic | 1 en, 1 es |",
         "No prompt was left for `none`, so there is no such configuration.",
-        "labelled `toxic`: 2 of the 2 prompts of `toxic`.",
         'prompts = load_dataset("OWNER/NAME", "hard-1", split="train")',
         "inspect eval or_eval/prompts -T data=OWNER/NAME:toxic --model PROVIDER/MODEL",
         "- merge: 9 prompts were taken from one.csv, xstest. 2 that one set calls safe and another toxic were left out: 0a1b, 2c3d.",
         "- rewrite: 85 rewrites of 40 seeds were wanted of the model a/b: 2 of each seed, by the method or_bench, and 5 more where too few were left; 5 could be used.",
         "| seeds | 0 | 50 | 40 | not distinct: 7; refused: 3 |",
         "| moderate | 40 |  | 5 | unreadable \\| &lt;b>: 35 |",
-        "| publish | 5 |  | 5 |  |",
-        "| seeds | writer | `openai/gpt-4o` |",
         "| moderate | moderator | `gguf/m x.gguf`, `b/c` |",
         "| seeds | `seeds.toml` | `0a1b2c3d4e5f` |",
         "  file: seeds.csv",
         "````yaml",
-        "## Warning",
         "| test | 5 | written for this data set | that of this set |  |",
     ],
 )
 def test_the_card_says(card, line):
     assert line in card.splitlines() or line in card, card
-
-
-def test_the_card_counts_categories(card):
-    (line,) = [line for line in card.splitlines() if line.startswith("| violence |")]
-    assert line.endswith("| 2 | 1 | 2 |")
-    (line,) = [line for line in card.splitlines() if line.startswith("| illegal |")]
-    assert line.endswith("| 1 | 1 | 0 |")
 
 
 def test_the_card_names_no_place(card, built):
