@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from inspect_ai._util.error import PrerequisiteError
-from or_eval.analysis.figures.heat_maps import (
-    similarity_heat_map,
-)
 
+from or_eval.analysis.figures.of_cells import similarity_heat_map
 from or_eval.analysis.figures.similarity import method_similarity, sentence_encoder
 
 
