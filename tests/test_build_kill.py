@@ -10,8 +10,6 @@ import json
 import os
 import random
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,29 +17,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commands import Command
 from scripted_builds import ANSWER, REFUSAL
 from servers import API_KEY, Reply, Request, ScriptedServer
 from test_build_rounds import RECIPE as ROUNDS
 from test_build_rounds import Models
 
 KILLS = int(os.environ.get("OR_EVAL_KILLS", "2"))
-ROWS, MORE = 8 * KILLS, KILLS // 5
-RECIPE = f"""\
-name: letters
-taxonomy: or_bench
-stages:
-  - stage: letters
-    count: {ROWS}
-    drop: [1]
-  - stage: shout
-  - stage: shout
-    name: louder
-    input: [shout, letters.unlucky]
-  - stage: split
-    subsets: {{few: {{size: 5}}, all: {{}}}}
-  - stage: publish
-    licence: cc-by-4.0
-"""
 AT_ONCE = 4
 """Calls that may be under way at a kill: two connections to each of two models."""
 
@@ -75,46 +57,47 @@ class Clock:
         ]
 
 
-def start(recipe: object, out: Path, *options: str) -> subprocess.Popen[bytes]:
-    with out.with_suffix(".txt").open("wb") as said:
-        return subprocess.Popen(
-            [
-                sys.executable, Path(__file__).parent / "run_build.py", recipe, "--out", out,
-                "--display", "none", "--max-connections", "2", *options,
-            ],
-            stdout=said, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+def start(recipe: object, out: Path, *options: str) -> Command:
+    said = ["--out", out, "--display", "none", "--max-connections", "2", *options]
+    return Command("or-eval", "build", recipe, *said)
 
 
 def finish(recipe: object, out: Path, *options: str) -> None:
-    assert start(recipe, out, *options).wait(timeout=1800) == 0, out.with_suffix(".txt").read_text()
+    build = start(recipe, out, *options)
+    said = build.communicate(timeout=1800)
+    assert build.returncode == 0, said
 
 
 def killed_and_whole(
-    clock: Clock, recipe: object, folder: Path, options: Callable[[ScriptedServer], list[str]]
+    reply: Callable[[Request], str],
+    delay: float,
+    recipe: object,
+    folder: Path,
+    options: Callable[[ScriptedServer], list[str]],
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """Build once with kills at random moments, and once without; give what was published."""
-    with ScriptedServer(clock.script) as server:
-        said = options(server)
-        build_with_kills(clock, server, recipe, folder / "killed", said)
-        finish(recipe, folder / "whole", *said)
+    clocks = [Clock(reply, delay) for _ in range(2)]
+    with ScriptedServer(clocks[0].script) as server:
+        finish(recipe, folder / "whole", *options(server))
+    with ScriptedServer(clocks[1].script) as server:
+        whole = len(clocks[0].answered)
+        build_with_kills(clocks[1], server, recipe, folder / "killed", options(server), whole)
     return finished_set(folder / "killed"), finished_set(folder / "whole")
 
 
 def build_with_kills(
-    clock: Clock, server: ScriptedServer, recipe: object, out: Path, said: list[str],
-    longest: float = 1.5,
-) -> None:  # fmt: skip
-    """Build, killed at most `longest` seconds after its work goes on, KILLS times; ask nothing twice."""
+    clock: Clock, server: ScriptedServer, recipe: object, out: Path, said: list[str], requests: int
+) -> None:
+    """Build, killed KILLS times on the way to all `requests`; ask nothing twice."""
     chance = random.Random(7)
-    for _ in range(KILLS):
-        asked = len(server.requests)
+    for number in sorted(chance.randint(1, requests - 1) for _ in range(KILLS)):
         process = start(recipe, out, *said)
-        while len(server.requests) == asked and process.poll() is None:
-            time.sleep(0.01)  # most of a run's time goes into loading; kill while it works
-        time.sleep(chance.uniform(0, longest))
+        while len(server.requests) < number and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.1))
+        assert process.poll() is None, process.communicate()
         process.kill()
-        process.wait()
+        process.communicate()
         clock.killed()
     finish(recipe, out, *said)
     assert clock.asked_again() == []
@@ -126,19 +109,6 @@ def finished_set(out: Path) -> dict[str, bytes]:
     # What was under way at a kill is asked, and paid, again.
     cost = re.compile(rb"## What it cost\n.*?(?=## The recipe\n)", re.DOTALL)
     return {str(path.relative_to(out)): cost.sub(b"", path.read_bytes()) for path in files}
-
-
-def test_killed_builds_end_alike_and_ask_nothing_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-    path = tmp_path / "letters.yaml"
-    path.write_text(RECIPE, "utf-8")
-    clock = Clock(lambda request: request.question.upper(), 0.15)
-    killed, whole = killed_and_whole(
-        clock, path, tmp_path, lambda server: ["--model-role", f"writer={server.role_option('w')}"]
-    )
-    assert killed == whole
 
 
 def seeds_and_texts(request: Request) -> str:
@@ -175,23 +145,18 @@ def long_text(text: str, *, at_end: bool) -> str:
     return f"{filler} {marked}" if at_end else f"{marked} {filler}"
 
 
-@pytest.mark.parametrize(
-    ("recipe", "changes"),
-    [
-        ("or_bench", [f"seeds.per_category={2 + MORE}", "rewrite.count=2", "hard.min_refusals=1"]),
-        ("lto", [f"seeds.per_category={1 + MORE}", "rewrite.count=2", "vote.min_refusals=1"]),
-    ],
-)
+@pytest.mark.parametrize(("recipe", "voting"), [("or_bench", "hard"), ("lto", "vote")])
 def test_the_bundled_recipes_survive_kills(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, changes: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, voting: str
 ) -> None:
     monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-    clock = Clock(seeds_and_texts, 0.05)
 
     def options(server: ScriptedServer) -> list[str]:
         monkeypatch.setenv("LOOPBACK_BASE_URL", server.base_url)
         said = [
-            *changes,
+            f"seeds.per_category={1 + KILLS // 5}",
+            "rewrite.count=2",
+            f"{voting}.min_refusals=1",
             "test_refusal.models=[openai-api/loopback/x]",
             "dedup.threshold=null",
             "distinct.threshold=null",
@@ -203,7 +168,7 @@ def test_the_bundled_recipes_survive_kills(
             *("--model-role", f"moderator=[{panel}]"),
         ]
 
-    killed, whole = killed_and_whole(clock, recipe, tmp_path, options)
+    killed, whole = killed_and_whole(seeds_and_texts, 0.05, recipe, tmp_path, options)
     assert killed == whole
     assert any(name.endswith(".parquet") for name in whole)
 
@@ -215,9 +180,9 @@ def test_a_recipe_with_rounds_survives_kills(
     path = tmp_path / "rounds.yaml"
     path.write_text(ROUNDS, "utf-8")
     models = Models()
-    clock = Clock(
-        lambda request: "yes" if "word yes" in request.question else models._reply(request), 0.1
-    )
+
+    def reply(request: Request) -> str:
+        return "yes" if "word yes" in request.question else models._reply(request)
 
     def options(server: ScriptedServer) -> list[str]:
         targets = f"fill.targets=[{{category: [violence, privacy], rows: {2 * KILLS}}}]"
@@ -228,7 +193,7 @@ def test_a_recipe_with_rounds_survives_kills(
             *(part for role in roles for part in ("--model-role", role)),
         ]
 
-    killed, whole = killed_and_whole(clock, path, tmp_path, options)
+    killed, whole = killed_and_whole(reply, 0.05, path, tmp_path, options)
     assert killed == whole
     # It took more than one round.
     need = pd.read_csv(tmp_path / "whole/stages/fill/tables/need.csv")

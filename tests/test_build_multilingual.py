@@ -41,8 +41,6 @@ METHODS = ALL_METHODS if FULL else ALL_METHODS[:2]
 LANGUAGES = ("en", "zh", "zh+en")
 PER_CATEGORY = 2 if FULL else 1
 SAY = print if FULL else str
-LONGEST = 240 if FULL else 1.5
-"""Seconds for which a build may work before it is killed."""
 
 
 def reply(request: Request) -> str:
@@ -112,6 +110,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Sta
         asking = Asking(roles=tuple(roles(server)), config={"max_retries": 0}, display="none")
         recipe = load_recipe("multilingual", changes(out.parent))
         facts = Build(recipe, out, asking, limit=BASE, say=SAY).run()
+        (out.parent / "requests").write_text(str(len(server.requests)))
         (out.parent / "asked.txt").write_text(
             "\n".join(built_lines(out, server.requests, whole=False))
         )
@@ -229,11 +228,12 @@ def test_a_model_that_chose_base_prompts_is_not_compared_on_them(built: Any) -> 
 @pytest.mark.skipif("OR_EVAL_KILLS" not in os.environ, reason="set OR_EVAL_KILLS to kill it on its way")  # fmt: skip
 def test_a_killed_build_comes_to_the_same_bytes(built: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
+    whole, _ = built
+    requests = int((whole.parent / "requests").read_text())
     clock = Clock(reply, 0 if FULL else 0.05)
     with ScriptedServer(clock.script) as server:
         monkeypatch.setenv("LOOPBACK_BASE_URL", server.base_url)
         said = [part for change in changes(tmp_path) for part in ("--set", change)]
         said += ["--limit", str(BASE), *(part for role in roles(server) for part in ("--model-role", role))]  # fmt: skip
-        build_with_kills(clock, server, "multilingual", tmp_path / "killed", said, LONGEST)
-    whole, _ = built
+        build_with_kills(clock, server, "multilingual", tmp_path / "killed", said, requests)
     assert finished_set(tmp_path / "killed") == finished_set(whole)

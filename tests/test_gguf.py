@@ -62,7 +62,7 @@ def test_structured_output_is_kept_to(tmp_path: Path) -> None:
     log = ask(
         ["Is water wet? Answer in JSON."],
         tmp_path,
-        max_tokens=40,
+        max_tokens=20,
         response_schema=ResponseSchema(name="verdict", json_schema=schema),
     )
     assert isinstance(json.loads(log.samples[0].output.completion)["ok"], bool)

@@ -22,6 +22,7 @@ from servers import API_KEY, Reply, Request, ScriptedServer
 pytestmark = pytest.mark.usefixtures("extra_stages")
 
 # Seconds that an endpoint takes for a reply, and the calls that it takes at once.
+ROWS = 32
 ENDPOINTS = ((1.0, 2), (0.5, 1), (2.0, 4), (1.0, 2))
 
 
@@ -76,16 +77,16 @@ def test_the_endpoints_work_side_by_side_within_their_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoints = [Endpoint(*said) for said in ENDPOINTS]
-    with pool(tmp_path, endpoints, 72, monkeypatch) as (build, servers):
+    with pool(tmp_path, endpoints, ROWS, monkeypatch) as (build, servers):
         build.run()
         assert set(asked(servers).values()) == {1}
-        assert len(asked(servers)) == 72
+        assert len(asked(servers)) == ROWS
         # Each of the four can do two a second, so each has nearly a fourth to do: none waits for
         # another. (Counted, not timed: a busy machine is slow, not unfair.)
-        assert all(len(server.requests) >= 72 / 4 * 0.6 for server in servers)
+        assert all(len(server.requests) >= ROWS / 4 * 0.6 for server in servers)
         # The same questions, wherever the model is: nothing is asked again.
         build.run()
-        assert len(asked(servers)) == 72
+        assert len(asked(servers)) == ROWS
     assert all(one.most == one.limit for one in endpoints)
 
 
