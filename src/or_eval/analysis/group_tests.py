@@ -74,7 +74,7 @@ def compare_sides(
     at all, however alike the prompts of a family and however unequal the groups are. The families
     of one group may go together more than those of another, though: where families of several
     prompts are of one group each, the interval of the two rates, which doesn't suppose that all are
-    alike, has to leave out zero as well. Where a
+    alike, has to leave out zero as well; of two groups, widened for all comparisons. Where a
     family has more prompts in one of its groups than in another, single prompts are exchanged as
     well, and the larger p counts: a prompt and the mean of many can't be exchanged as they are, nor
     prompts one by one that were all written from one translation.
@@ -179,7 +179,8 @@ def _tested(
         chance = _Chance.of(np.concatenate(drawn, axis=1)[:, inside[exchanged]], alone)
         found = chance.single(sizes)
         found[exchanged & inside] = chance.stepwise()
-        found[whole] = np.maximum(found[whole], _beyond(sizes[whole]))
+        by_interval = _beyond(sizes) if sides[0].second is None else chance.single(sizes)
+        found[whole] = np.maximum(found, by_interval)[whole]
         p, most = np.maximum(p, found), np.maximum(most, chance.single(reach))
         critical = max(critical, chance.critical())
     return table, np.where(inside, p, 0.0), most, critical
