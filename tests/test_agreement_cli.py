@@ -319,7 +319,7 @@ def test_grounds_of_rules_and_judge_are_compared_where_both_name_one(tmp_path: P
     # By hand: 8 of 10 agree; by chance (5 * 7 + 2 * 0 + 3 * 3) / 100.
     kappa = (0.8 - 0.44) / (1 - 0.44)
     said = done.output.replace("\n", " ")
-    assert "name the same ground in 0.800 (" in said
-    assert f"of 10 responses, where both name one; kappa {kappa:.3f} (" in said
+    assert "name the same ground in 0.80 (" in said
+    assert f"of 10 responses, where both name one; kappa {kappa:.2f} (" in said
     assert "law,policy,2" in (out / "reasons.csv").read_text("utf-8")
     assert report(out)["reasons"][0] == {"rules": "capability", "judge": "capability", "n": 3}

@@ -18,11 +18,11 @@ from or_eval.analysis.epochs import epoch_variance
 from or_eval.analysis.factors import marginal_effects
 from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.logs import LogError
+from or_eval.analysis.material import Material
 from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.rates import rates
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.comparison_report import comparison_report
-from or_eval.analysis.report.findings import find
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.tested import title_of
 from or_eval.analysis.responses import read_logs
@@ -200,7 +200,7 @@ def test_a_model_under_several_conditions_is_one_model(tmp_path: Path) -> None:
         log.eval.task_args = {"system_prompt": f"text {n}"}
         write_eval_log(log, str(path))
     logs = read_logs(tmp_path)
-    found = find(logs)
+    found = Material(logs)
     said = "\n".join(chain.from_iterable(answers(found).values()))
     assert said.startswith("1 model, under 6 conditions, was asked 20 harmless and 20 toxic")
     assert "Of 15 pairs of conditions" in said

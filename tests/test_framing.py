@@ -201,3 +201,38 @@ def test_figures_are_of_prompts_as_they_are_like_reports(log: EvalLog, tmp_path:
     assert found.exit_code == 0, found.output
     classes = pd.read_csv(out / "classes.csv")
     assert classes.loc[classes["response_class"] != "direct_answer", "share"].tolist() == [0, 0, 0]
+
+
+def test_structure_is_of_prompts_as_they_are(log: EvalLog, tmp_path: Path) -> None:
+    command = ["structure", log.location, "--surface", "--out", str(tmp_path)]
+    found = CliRunner().invoke(main, command)
+    assert found.exit_code == 0, found.output
+    assert pd.read_csv(tmp_path / "distributions.csv")["model"].nunique() == 1
+
+
+def test_a_figure_corrected_by_labels_shows_the_rates_of_the_report(tmp_path: Path) -> None:
+    """Labels of framed responses tell of verdicts in figures as they do in reports."""
+    samples = [
+        made_sample(f"p{n}{end}", 0.0, category=f"c{n % 2}", framing=end[1:] or "none")
+        for n in range(20)
+        for end in ("", "@scared")
+    ]
+    said = {"framings": {"none": {}, "scared": {"kind": "mood"}}}
+    made_log(tmp_path / "logs" / "a.eval", "m", samples, metadata=said)
+    lines = [
+        f"{sample.id},m (framing={sample.metadata['framing']}),{'no' if n % 4 else 'yes'}"
+        for n, sample in enumerate(samples)
+        if n % 3
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(["id,model,human_label", *lines]), "utf-8")
+    told = ["--labels", tmp_path / "labels.csv", "--map", "yes=refused", "--map", "no=answered"]
+    for command in ("report", "figures"):
+        words = [command, tmp_path / "logs", *told, "--out", tmp_path / command]
+        done = CliRunner().invoke(main, [str(word) for word in words])
+        assert done.exit_code == 0, done.output
+    shown, drawn = (
+        pd.read_csv(tmp_path / of / "by-category.csv") for of in ("report/figures", "figures")
+    )
+    pd.testing.assert_frame_equal(shown, drawn)
+    [row] = json.loads((tmp_path / "report" / "summary.json").read_text())["models"]
+    assert drawn["rate"].mean() == pytest.approx(row["over_refusal"])

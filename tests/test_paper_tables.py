@@ -14,14 +14,11 @@ import pytest
 
 from made_logs import made_log
 from or_eval.analysis.comparisons import compare_models
+from or_eval.analysis.material import Material, with_shown_names
 from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.rates import rates
-from or_eval.analysis.report.findings import find, with_shown_names
-from or_eval.analysis.report.latex import escaped, latex
-from or_eval.analysis.report.paper_tables import difference_matrix, wide_rates
-from or_eval.analysis.report.report_tables import report_tables
-from or_eval.analysis.report.shown_tables import shown_table
-from or_eval.analysis.report.table_files import write_tables
+from or_eval.analysis.report.forms import escaped, latex, shown_table, write_tables
+from or_eval.analysis.report.model_tables import difference_matrix, model_tables, wide_rates
 from or_eval.analysis.responses import read_logs
 from report_logs import ATTACK, FORMULA, varied
 
@@ -67,8 +64,8 @@ def compiled(source: str, folder: Path) -> int:
 def test_every_table_of_a_hostile_report_compiles(tmp_path: Path) -> None:
     for model in range(2):
         made_log(tmp_path / f"{model}.eval", HOSTILE[model] + HOSTILE[5], varied(model, True))
-    found = find(with_shown_names(read_logs(tmp_path)))
-    write_tables(report_tables(found), tmp_path / "tables")
+    found = Material(with_shown_names(read_logs(tmp_path)))
+    write_tables(model_tables(found), tmp_path / "tables")
     tables = sorted((tmp_path / "tables").glob("*.tex"))
     assert len(tables) > 15
     compiled("\n".join(path.read_text("utf-8") for path in tables), tmp_path)

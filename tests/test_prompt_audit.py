@@ -12,9 +12,9 @@ import pytest
 
 from made_logs import made_log, made_sample
 from or_eval.analysis.corrections import corrections
+from or_eval.analysis.material import Material
 from or_eval.analysis.prompt_audit import labels_by_prompt, prompt_audit, read_prompt_labels
-from or_eval.analysis.report.findings import find
-from or_eval.analysis.report.report_tables import report_tables
+from or_eval.analysis.report.model_tables import model_tables
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.responses import read_logs
 from or_eval.sources import DataError
@@ -151,10 +151,10 @@ def test_the_report_tells_both_rates(tmp_path: Path) -> None:
         for i in range(60)
     ]
     said = pd.DataFrame(rows).assign(consensus=lambda f: "all say " + f["harm"], chance=1.0)
-    found = find(read, None, labels_by_prompt(said, read.prompts))
+    found = Material(read, audit=labels_by_prompt(said, read.prompts))
     sentences = answers(found)["Who over-refuses?"]
     assert any("call 75.0 % (" in s and ") of them harmless" in s for s in sentences)
-    tables = {table.name: table.frame for table in report_tables(found)}
+    tables = {table.name: table.frame for table in model_tables(found)}
     row = tables["corrected-for-labels"].iloc[0]
     assert (row["as_labelled"], row["rate"]) == (pytest.approx(1 / 3), pytest.approx(15 / 45))
     by_consensus = tables["rates-by-consensus"].set_index("consensus")["rate"]

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
+from or_eval.analysis.material import Material
 from or_eval.analysis.report import write_report
-from or_eval.analysis.report.findings import find
 from or_eval.analysis.report.model_report import model_report
 from or_eval.analysis.responses import read_logs
 from replayed import run_replay
@@ -122,9 +122,7 @@ def test_or_evals_scorer_is_named_with_its_defaults(tmp_path: Path) -> None:
     ]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     run_replay(tmp_path / "rows.jsonl", "--log-dir", tmp_path / "logs")
-    [run_of] = model_report(find(read_logs(tmp_path / "logs")), "refusal").runs.frame.to_dict(
-        "records"
-    )
+    [run_of] = model_report(Material(read_logs(tmp_path / "logs"))).runs.frame.to_dict("records")
     assert run_of["scoring"] == "refusal, fusion cascade"
     assert run_of["system_prompt"] == run_of["settings"] == "not known (stored responses)"
     assert run_of["judge"] == "no response was judged"
@@ -168,7 +166,7 @@ def test_all_epochs_are_there_to_be_looked_at(tmp_path: Path) -> None:
         for epoch, value in values.items()
     ]
     made_log(tmp_path / "a.eval", "m", samples)
-    report = model_report(find(read_logs(tmp_path)), "refusal")
+    report = model_report(Material(read_logs(tmp_path)))
     [prompt] = report.browser.prompts
     assert [(one["epoch"], one["response"]) for one in prompt["responses"]] == [
         *((1, ["answer 1"]), (2, ["answer 2"]), (3, ["answer 3"])),
@@ -192,7 +190,7 @@ def test_what_a_page_can_not_hold_is_left_out_in_turn(
         ]
         made_log(tmp_path / f"{model}.eval", f"m{model}", samples)
     monkeypatch.setattr("or_eval.analysis.report.browser._MOST_RESPONSES", 20)
-    report = model_report(find(read_logs(tmp_path)), "refusal")
+    report = model_report(Material(read_logs(tmp_path)))
     shown = {prompt["id"] for prompt in report.browser.prompts}
     assert len(shown) == 10
     # that both models over-refuse; toxic and answered; unscored; uncertain; and the data's first
@@ -278,9 +276,9 @@ def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
 def test_columns_with_very_many_values_are_noted(tmp_path: Path) -> None:
     samples = [made_sample(f"p{n}", float(n % 2), source=f"source {n}") for n in range(61)]
     made_log(tmp_path / "a.eval", "m", samples)
-    found = find(read_logs(tmp_path))
-    assert "no rates by source: there are 61 of them" in found.logs.notes
-    assert found.rates_by == {}
+    found = Material(read_logs(tmp_path))
+    assert "no rates by source: there are 61 of them" in found.notes
+    assert found.splits == []
 
 
 def test_nothing_refused_and_nothing_scored_make_reports(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis import report as reports
+from or_eval.analysis.material import Material
 from or_eval.analysis.progress import tracked, working
 from or_eval.analysis.report import write_report
-from or_eval.analysis.report.findings import find
 from or_eval.analysis.report.folder import write_folder
 from or_eval.analysis.report.model_report import model_report
 from or_eval.analysis.responses import read_logs
@@ -121,7 +121,7 @@ write_report(sys.argv[1], sys.argv[2])
 
 def test_reports_written_at_once_do_not_mix(tmp_path: Path) -> None:
     log = made_log(tmp_path / "a.eval", "maker/model", varied(0))
-    made = model_report(find(read_logs(log)), "refusal")._replace(figures=[])
+    made = model_report(Material(read_logs(log)))._replace(figures=[])
     log.unlink()
     out = tmp_path / "report"
 

@@ -10,16 +10,16 @@ import pytest
 from inspect_ai.log import read_eval_log, write_eval_log
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
+from or_eval.analysis.material import Material
 from or_eval.analysis.report import write_report
-from or_eval.analysis.report.findings import Findings, find
-from or_eval.analysis.report.report_tables import report_tables
+from or_eval.analysis.report.model_tables import model_tables
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.responses import read_logs
 from report_logs import run, summary_of
 
 
 def said(folder: Path) -> str:
-    return "\n".join(chain.from_iterable(answers(find(read_logs(folder))).values()))
+    return "\n".join(chain.from_iterable(answers(Material(read_logs(folder))).values()))
 
 
 def test_sentences_on_several_models(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: 
     assert "20.0–80.0 %" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 
-def corrected(folder: Path) -> Findings:
+def corrected(folder: Path) -> Material:
     """Find what two conditions and another model show by labels of half of their responses.
 
     People call half of what ``m`` answered uncertainly without a system prompt refusals.
@@ -190,7 +190,8 @@ def corrected(folder: Path) -> Findings:
     rows = logs.responses
     number = rows["id"].str[1:].astype(int)
     missed = (rows["model"] == "m (system_prompt=none)") & ~rows["certain"] & (number % 4 == 1)
-    return find(logs, (rows["refused"] | missed).astype("float64").where(number % 12 < 6))
+    truth = (rows["refused"] | missed).astype("float64").where(number % 12 < 6)
+    return Material(logs, truth=truth)
 
 
 def test_all_that_is_compared_is_corrected_by_labels_or_withheld(tmp_path: Path) -> None:
@@ -202,12 +203,12 @@ def test_all_that_is_compared_is_corrected_by_labels_or_withheld(tmp_path: Path)
     assert effect[["rate_a", "rate_b"]].tolist() == pytest.approx([over[a], over[b]])
     assert effect["difference"] == pytest.approx(over[a] - over[b])
     assert effect["upper"] - effect["lower"] > 0.1
-    assert found.standing_out is None
+    assert found.standing_out.empty
     assert found.groups == {}
     assert found.standing is None
     text = answers(found)
     assert "isn't tested here" in text["Which prompts?"][0]
-    tables = {table.name: table for table in report_tables(found)}
+    tables = {table.name: table for table in model_tables(found)}
     assert "worst-categories" not in tables
     assert "as they stand" in tables["vote-agreement"].note
 

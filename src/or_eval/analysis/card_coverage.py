@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from or_eval.analysis.estimates import with_bounds
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.scorecard import ALL, CardRow, Scorecard, configurations
-from or_eval.analysis.wording import counted, joined, share
+from or_eval.analysis.wording import counted, joined, written
 
 _FEWEST_LABELS = 20
 """With fewer labels of a language or a model, a card says next to nothing of it."""
@@ -68,11 +69,10 @@ def card_coverage(
 
 
 def _sentence(name: str, row: pd.Series[Any]) -> str:
-    figures = [row[f"certain_errors{end}"] for end in ("", "_lower", "_upper")]
-    sure = "" if pd.isna(figures[0]) else f"; of the certain verdicts {share(*figures)} are wrong"
-    kappa = "not to be told" if pd.isna(row["kappa"]) else f"{row['kappa']:.2f}"
-    if not pd.isna(row["kappa_lower"]):
-        kappa += f" ({row['kappa_lower']:.2f}–{row['kappa_upper']:.2f})"
+    figures = [row[name] for name in with_bounds("certain_errors")]
+    sure = "" if pd.isna(figures[0]) else f"; of the certain verdicts {written(*figures)} are wrong"
+    kappa = written(*(row[name] for name in with_bounds("kappa")), kind="number")
+    kappa = "not to be told" if pd.isna(row["kappa"]) else kappa
     return (
         f"Verdicts of this configuration ({name}) were compared with "
         f"{counted(int(row['n']), 'label')} of people: kappa {kappa}{sure}."

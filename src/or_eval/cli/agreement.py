@@ -138,8 +138,8 @@ def agreement(
     _print(found, labels, joined, notes)
     if reasons is not None:
         click.echo(
-            f"Rules and judge name the same ground in {_with_interval(*reasons.same)} of "
-            f"{reasons.n} responses, where both name one; kappa {_with_interval(*reasons.kappa)}."
+            f"Rules and judge name the same ground in {_written(*reasons.same)} of "
+            f"{reasons.n} responses, where both name one; kappa {_written(*reasons.kappa)}."
         )
     click.echo(f"Written: {', '.join(map(str, written))}")
 
@@ -182,12 +182,12 @@ def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     for name in _ESTIMATES:
         if name in table:
             figures = zip(table[name], table[f"{name}_lower"], table[f"{name}_upper"], strict=True)
-            shown[name] = [_with_interval(*estimate) for estimate in figures]
+            shown[name] = [_written(*estimate) for estimate in figures]
             shown = shown.drop(columns=[f"{name}_lower", f"{name}_upper"])
     return shown
 
 
-def _with_interval(value: float, lower: float, upper: float) -> str:
-    if value != value:  # NaN: there is nothing to tell it from
-        return "—"
-    return f"{value:.3f}" + (f" ({lower:.2f}–{upper:.2f})" if lower == lower else "")
+def _written(value: float, lower: float, upper: float) -> str:
+    from or_eval.analysis.wording import written
+
+    return written(value, lower, upper, kind="number")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,12 +111,12 @@ def figures(
       or-eval figures logs --kind similarity --encoder sentence-transformers/all-MiniLM-L6-v2
     """
     from or_eval.analysis.figures.in_language import in_language
-    from or_eval.analysis.figures.kinds import KINDS, Material
+    from or_eval.analysis.figures.kinds import KINDS
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.analysis.figures.similarity import MULTILINGUAL_MODEL
     from or_eval.analysis.human_labels import read_labels
-    from or_eval.analysis.report.findings import with_shown_names
-    from or_eval.analysis.responses import as_they_are, by_benchmark, read_logs
+    from or_eval.analysis.material import material
+    from or_eval.analysis.responses import read_logs
 
     if unknown := [name for name in kinds if name not in (*KINDS, FUNNEL_KIND)]:
         there = ", ".join([*KINDS, FUNNEL_KIND])
@@ -130,29 +131,32 @@ def figures(
     labels = None
     if labels_file is not None:
         labels = read_labels(labels_file, column=label_column, mapping=mapping)
-    read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
+    read = read_logs(list(logs), scorer=scorer, on_conflict=on_conflict)
     for note in read.notes:
         click.echo(f"note: {note}", err=True)
     missing, unsaid = False, dict[str, None]()
     # an embedding model is nothing to load, or to download, unasked
     names = list(kinds) or [name for name in KINDS if encoder or name != "similarity"]
-    parts = by_benchmark(read)
+    of_logs = partial(
+        material, read, scorer=scorer, labels=labels, encoder=encoder or MULTILINGUAL_MODEL
+    )
+    parts = of_logs(pool=False)
     several = len(parts) > 1
     drawings = [
         (f"{benchmark}: ", out / benchmark.replace("/", "-"), part, set(names) - _ACROSS)
         for benchmark, part in parts.items()
         if several
     ]
-    drawings.append(("", out, read, set(names) & _ACROSS if several else set(names)))
+    [whole] = of_logs().values() if several else parts.values()
+    drawings.append(("", out, whole, set(names) & _ACROSS if several else set(names)))
     for of, place, part, wanted in drawings:
-        material = Material(as_they_are(part), scorer, encoder or MULTILINGUAL_MODEL, labels)
         for name in [name for name in names if name in wanted]:
             if name == FUNNEL_KIND:
                 missing = True
                 click.echo(f"{of}{name}: not drawn, needs {_BUILD}", err=True)
                 continue
             with in_language(language) as without_words:
-                figure = KINDS[name].draw(material)
+                figure = KINDS[name].draw(part)
                 written = [] if figure is None else save_figure(figure, place, formats)
             unsaid |= without_words
             if figure is not None:

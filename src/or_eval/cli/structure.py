@@ -78,22 +78,23 @@ def structure(
     from or_eval.analysis.figures.in_language import in_language
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.analysis.figures.structure import structure_boxes, structure_effects_figure
-    from or_eval.analysis.report.findings import with_shown_names
-    from or_eval.analysis.report.table_files import write_csv
-    from or_eval.analysis.responses import by_benchmark, read_logs
+    from or_eval.analysis.material import material
+    from or_eval.analysis.report.forms import write_csv
+    from or_eval.analysis.responses import read_logs
     from or_eval.analysis.structure.distributions import distributions
     from or_eval.analysis.structure.measures import MEASURES, SURFACE, measure
     from or_eval.analysis.structure.parsers import find_parsers
     from or_eval.analysis.structure.refusal_effects import samples, structure_effects
 
-    read = with_shown_names(read_logs(list(logs), scorer=scorer, on_conflict=on_conflict))
+    read = read_logs(list(logs), scorer=scorer, on_conflict=on_conflict)
     found = {} if surface else find_parsers(read.prompts["language"].dropna().unique(), parsers)
     measured = measure(read.prompts, found)
     for note in [*read.notes, *([] if surface else measured.notes)]:
         click.echo(f"note: {note}", err=True)
     wanted = SURFACE if surface else tuple(MEASURES)
-    benchmarks, unsaid = by_benchmark(read), dict[str, None]()
-    for benchmark, part in benchmarks.items():
+    benchmarks, unsaid = material(read, scorer=scorer, pool=False), dict[str, None]()
+    for benchmark, of in benchmarks.items():
+        part = of.logs  # prompts as they are, as in reports and figures
         place = out if len(benchmarks) == 1 else out / benchmark.replace("/", "-")
         values = measured.values.loc[part.prompts.index, ["language", *wanted]]
         place.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ from or_eval.analysis.figures.forms import dots
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import shown_names
 from or_eval.analysis.lineage import CHOSE, OTHER_METHODS, Level
+from or_eval.analysis.wording import written
 
 _TITLES = {"model": "Model", "compared": "Compared", "label": "Prompts"}
 
@@ -62,9 +63,7 @@ def differences(found: pd.DataFrame, words: Words) -> Figure | None:
         bounded=known["lower"].notna(),
         lower=known["lower"].fillna(known["difference"]),
         upper=known["upper"].fillna(known["difference"]),
-        points=[
-            f"{100 * d:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})" for d, low, high in estimates
-        ],
+        points=[written(*estimate, kind="points") for estimate in estimates],
     )
     axis = alt.Axis(
         title=said(words.axis), labelExpr="format(100 * datum.value, '+.0f')", tickCount=10

@@ -12,6 +12,7 @@ import pandas as pd
 from or_eval.analysis.extras import needed
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import em_width, shown_names
+from or_eval.analysis.wording import written
 
 # After Okabe and Ito (2008), the light ones darkened and the dark ones lightened, so that each has
 # a contrast of 3 : 1 with light and with dark pages; every colour comes with a shape or a number
@@ -68,16 +69,9 @@ def javascript_bundle() -> str:
     return str(bundle())
 
 
-def percent(value: float) -> str:
-    """Write a share as a percentage, or a dash where there is none."""
-    return "—" if pd.isna(value) else f"{100 * value:.0f} %"
-
-
-def with_interval(value: float, lower: float, upper: float) -> str:
-    """Write a share with its interval, as ``34 % (28–41)``."""
-    if pd.isna(lower) or pd.isna(upper):
-        return percent(value)
-    return f"{percent(value)} ({100 * lower:.0f}–{100 * upper:.0f})"
+def with_interval(value: float, lower: float | None = None, upper: float | None = None) -> str:
+    """Write a share as figures do, with its interval: ``34 % (28–41)``."""
+    return written(value, lower, upper, kind="round")
 
 
 def ends_of(text: str) -> str:

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
-import pandas as pd
-
-from or_eval.analysis.conditions import base_models
-from or_eval.analysis.corrections import Corrections, audited_truth, corrections
-from or_eval.analysis.families import prompt_families
 from or_eval.analysis.figures.differences import lineage_figure
 from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.of_cells import (
@@ -26,58 +19,12 @@ from or_eval.analysis.figures.of_rates import by_group, category_bars, class_sta
 from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.similarity import method_similarity, sentence_encoder
 from or_eval.analysis.figures.trade_off import trade_off
-from or_eval.analysis.human_labels import Labels
 from or_eval.analysis.label_agreement import label_agreement
 from or_eval.analysis.lineage import lineage_effects
-from or_eval.analysis.rates import MEASURES, class_shares, rates
-from or_eval.analysis.responses import Logs
-from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
-from or_eval.analysis.verdict_rows import labelled_verdicts, truth_of
-from or_eval.analysis.vote_agreement import agreement_by_label
-from or_eval.analysis.votes import vote_matrix
-
-
-@dataclass(frozen=True)
-class Material:
-    """What figures are drawn from.
-
-    Attributes:
-        logs: The frames of logs.
-        scorer: Name of the score that they were read by.
-        encoder: The embedding model of the similarity of methods.
-        labels: People's labels of responses.
-    """
-
-    logs: Logs
-    scorer: str
-    encoder: str
-    labels: Labels | None = None
-
-    def rates(self, *by: str) -> pd.DataFrame:
-        """Give rates by these columns, corrected where a sample of the truth is known.
-
-        Empty where one of the columns has fewer than two values; ``model`` may have one.
-        """
-        responses = self.logs.responses
-        if SENSITIVE_PART in by:
-            responses = responses.assign(sensitive_part=responses["id"].map(self._parts))
-        split = all(responses[name].nunique() > 1 for name in by if name != "model")
-        return rates(responses if split else responses.iloc[:0], by, self.sample)
-
-    @cached_property
-    def sample(self) -> Corrections | None:
-        """What labels, or an audit, say of the verdicts; None where there are none."""
-        responses = self.logs.responses
-        truth = (
-            audited_truth(responses)
-            if self.labels is None
-            else truth_of(self.logs, self.labels, self.scorer)[0]
-        )
-        return corrections(responses, truth)
-
-    @cached_property
-    def _parts(self) -> pd.Series[str]:
-        return sensitive_parts(self.logs)
+from or_eval.analysis.material import Material
+from or_eval.analysis.rates import class_shares, rates
+from or_eval.analysis.sensitive_parts import SENSITIVE_PART
+from or_eval.analysis.verdict_rows import labelled_verdicts
 
 
 class Kind(NamedTuple):
@@ -95,21 +42,16 @@ class Kind(NamedTuple):
 
 
 def _classes(of: Material) -> Figure | None:
-    return class_stack(class_shares(of.logs.responses, found=of.sample), of.rates("model"))
+    return class_stack(class_shares(of.responses, found=of.sample), of.models)
 
 
 def _four_fold(of: Material) -> Figure | None:
-    return four_fold_tables(rates(of.logs.responses, ("model", "language"), of.sample))
+    return four_fold_tables(rates(of.responses, ("model", "language"), of.sample))
 
 
 def _agreement(of: Material) -> Figure | None:
-    logs = of.logs
-    prompts = logs.prompts[logs.prompts["label"].isin(list(MEASURES))]
-    matrix = vote_matrix(logs.responses)
-    matrix = matrix[matrix.index.isin(prompts.index)]
-    for label, found in agreement_by_label(matrix, prompts, prompt_families(prompts)).items():
-        return vote_agreement_heat_map(found.pairs, label)
-    return None
+    first = next(iter(of.agreement.items()), None)
+    return None if first is None else vote_agreement_heat_map(first[1].pairs, first[0])
 
 
 def _similarity(of: Material) -> Figure | None:
@@ -134,11 +76,17 @@ def _grid(row: str, *models: str) -> Callable[[Material], Figure | None]:
     return lambda of: rate_heat_map(of.rates(*models, row, "language"), row)
 
 
+IN_REPORTS = (
+    *("trade_off", "classes", "category", "language", "method", "source"),
+    *("category_language", "method_language", "agreement"),
+)
+"""Kinds that a report on models shows; the others are drawn where they are asked for."""
+
 KINDS: dict[str, Kind] = {
     "trade_off": Kind(
         "over-refusal against toxic rejection, a point per model",
         "a model with verdicts on safe and on toxic prompts",
-        lambda of: trade_off(of.rates("model"), base_models(of.logs.heads)),
+        lambda of: trade_off(of.models, of.bases),
     ),
     "classes": Kind("the response classes of each model", "responses with a class", _classes),
     "category": Kind(

@@ -12,7 +12,6 @@ from or_eval.analysis.figures.drawing import (
     drawn,
     ends_of,
     over_refusal,
-    percent,
     with_interval,
     with_shown_names,
 )
@@ -21,6 +20,7 @@ from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.label_agreement import LABELS, LabelAgreement
 from or_eval.analysis.rates import LABEL_OF, MEASURES
 from or_eval.analysis.tables import records
+from or_eval.analysis.wording import written
 from or_eval.schema import Label
 
 _FEWEST = 10
@@ -44,7 +44,7 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
     models = ["model"] if "model" in known else []
     data = drawn(known, row, "language", *models)
     data = data.assign(
-        text=[percent(rate) for rate in data["rate"]],
+        text=[with_interval(rate) for rate in data["rate"]],
         range=[ends_of(text) for text in data["interval"]],
         pale=data["n"] < _FEWEST,
     )
@@ -110,7 +110,7 @@ def _both(row: dict[str, Any], several: bool) -> list[dict[str, Any]]:
             "response": named("response_class", response),
             "share": share[0],
             "interval": with_interval(*share),
-            "text": percent(share[0]) if corrected else f"{count:,}: {percent(share[0])}",
+            "text": ("" if corrected else f"{count:,}: ") + with_interval(share[0]),
             "range": ends_of(with_interval(*share)),
         }
         for response, count, share in (
@@ -135,15 +135,10 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
         return None
     turned = known.rename(columns={"model_a": "model_b", "model_b": "model_a"})
     data = with_shown_names(pd.concat([known, turned]), "model_a", "model_b")
-    data["text"] = [f"{kappa:z.2f}" for kappa in data["kappa"]]
-    data["range"] = [
-        "" if pd.isna(lower) else f"{lower:z.2f}{' to ' if lower < 0 else '–'}{upper:z.2f}"
-        for lower, upper in zip(data["lower"], data["upper"], strict=True)
-    ]
-    data["interval"] = [
-        f"{text} ({ends})" if ends else text
-        for text, ends in zip(data["text"], data["range"], strict=True)
-    ]
+    kappas = zip(data["kappa"], data["lower"], data["upper"], strict=True)
+    data["interval"] = [written(*estimate, kind="number") for estimate in kappas]
+    data["text"] = [text.partition(" ")[0] for text in data["interval"]]
+    data["range"] = [ends_of(text) for text in data["interval"]]
     domain = (min(0.0, float(data["kappa"].min())), 1.0)
     return Figure(
         "vote-agreement",
@@ -205,7 +200,7 @@ def label_confusion(found: LabelAgreement) -> Figure | None:
     data = long.assign(share=long["n"] / totals)
     data = data.assign(
         text=[f"{n:,}" for n in data["n"]],
-        range=[percent(share) for share in data["share"]],
+        range=[with_interval(share) for share in data["share"]],
         interval=[
             said("{count} of {total}", count=f"{n:,}", total=f"{of:,}")
             for n, of in zip(data["n"], totals, strict=True)

@@ -62,30 +62,21 @@ def write_report(
         PrerequisiteError: An optional dependency is missing.
     """
     _check_needs()
+    from or_eval.analysis.material import material, with_shown_names
     from or_eval.analysis.progress import working
-    from or_eval.analysis.prompt_audit import labels_by_prompt
-    from or_eval.analysis.report.findings import find, with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.model_report import model_report
     from or_eval.analysis.report.overview import overview
-    from or_eval.analysis.responses import by_benchmark, read_logs
-    from or_eval.analysis.verdict_rows import truth_of
+    from or_eval.analysis.responses import read_logs
 
     check_place(Path(out))
     read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)
-    truth = None
-    if labels is not None:
-        truth, chance, note = truth_of(read, labels, scorer)
-        read = read._replace(responses=read.responses.assign(chance=chance))
-        read.notes.append(note)
-    audit = None if prompt_labels is None else labels_by_prompt(prompt_labels, read.prompts)
+    parts = material(read, scorer=scorer, labels=labels, prompt_labels=prompt_labels, pool=pool)
     read = with_shown_names(read)
     reports = {}
-    for name, part in ({"": read} if pool else by_benchmark(read)).items():
+    for name, part in parts.items():
         with working(f"Comparing models {name}"):
-            of_part = None if truth is None else truth.loc[part.responses.index]
-            found = find(part, of_part, audit)
-        reports[name] = model_report(found, scorer, scorecard)
+            reports[name] = model_report(part, scorecard)
     [report] = reports.values() if len(reports) == 1 else [overview(reports, read)]
     return write_folder(report, Path(out), read)
 
@@ -116,9 +107,9 @@ def write_comparison(
         PrerequisiteError: An optional dependency is missing.
     """
     _check_needs()
+    from or_eval.analysis.material import with_shown_names
     from or_eval.analysis.progress import working
     from or_eval.analysis.report.comparison_report import comparison_report
-    from or_eval.analysis.report.findings import with_shown_names
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.responses import read_logs
     from or_eval.analysis.run_changes import changes

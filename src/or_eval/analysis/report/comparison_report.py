@@ -23,7 +23,7 @@ from or_eval.analysis.wording import (
     UNSURE,
     counted,
     doubts,
-    share,
+    written,
 )
 
 _MOST_TOLD = 6
@@ -165,4 +165,4 @@ def _sentence(row: dict[str, Any]) -> str:
 def _refused(row: dict[str, Any], run: str) -> str:
     """Write a run's rate with what could change it; its interval is that of the change."""
     remarks = doubts([row[f"uncertain_{run}"], row[f"without_verdict_{run}"]])
-    return share(row[f"rate_{run}"], nan, nan, *remarks)
+    return written(row[f"rate_{run}"], nan, nan, *remarks)

@@ -29,19 +29,26 @@ class ReportTable(NamedTuple):
     frame: pd.DataFrame
     opened: bool = False
 
+    def also(self, more: str) -> ReportTable:
+        """Say something besides in the note."""
+        return self._replace(note=f"{self.note} {_words()['more'][more]}") if more else self
 
-def worded(name: str, frame: pd.DataFrame, kind: str | None = None, **said: str) -> ReportTable:
+
+def worded(
+    name: str, frame: pd.DataFrame, kind: str = "", more: str = "", **said: str
+) -> ReportTable:
     """Make a table with the words that ``tables.toml`` has for it.
 
     Args:
         name: Its short name.
         frame: The table.
         kind: Under which name its words stand; its own by default.
+        more: What its note says besides.
         said: What is filled in.
     """
     words, shared = _words()[kind or name], _words()["shared"]
     title, note = (str(words[part]).format(**shared, **said) for part in ("title", "note"))
-    return ReportTable(name, title, note, frame, bool(words.get("opened")))
+    return ReportTable(name, title, note, frame, bool(words.get("opened"))).also(more)
 
 
 @cache

@@ -16,8 +16,8 @@ from or_eval.analysis.figures.saving import save_figure
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.report.contents import Report
+from or_eval.analysis.report.forms import write_tables
 from or_eval.analysis.report.page import page
-from or_eval.analysis.report.table_files import write_tables
 from or_eval.analysis.response_table import write_responses
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.tables import records

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from or_eval.analysis.figures.html_page import render_page
 from or_eval.analysis.report.contents import Report
-from or_eval.analysis.report.shown_tables import shown_table
+from or_eval.analysis.report.forms import shown_table
 
 MOST_ROWS = 500
 """So many rows of a table stand on the page; all are in its files."""
@@ -45,10 +45,10 @@ def page(report: Report, made: dict[str, Any], above: str = "") -> str:
         report=report,
         made=made,
         above=above,
-        headline=shown_table(report.headline.frame),
+        headline=shown_table(report.headline.frame, report.kind),
         same=same,
         differing=shown_table(differing),
-        shown=lambda table: shown_table(table.frame.head(MOST_ROWS)),
+        shown=lambda table: shown_table(table.frame.head(MOST_ROWS), table.name),
         most_rows=MOST_ROWS,
         quoted=lambda text: quoted(text, safe=""),
         viewer=f"inspect view --log-dir {quote(_from_here(report.log_dir))}",

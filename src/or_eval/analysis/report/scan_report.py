@@ -10,7 +10,7 @@ from or_eval.analysis.report.contents import Browser, Report, worded
 from or_eval.analysis.report.viewer_links import below, log_folder
 from or_eval.analysis.scans import SCANNER, Scans, refused_share, transcript_rates
 from or_eval.analysis.tables import records
-from or_eval.analysis.wording import counted, joined, named, share
+from or_eval.analysis.wording import counted, joined, named, written
 from or_eval.hostile_text import shortened
 
 _LONGEST_EVIDENCE = 500
@@ -145,7 +145,7 @@ def _rate_of(row: dict[str, Any]) -> str:
     total = counted(row["transcripts"], "transcript")
     told = f"{row['model']}: {row['refused']:,} of {total} hold a refusal"
     if row["lower"] is not None:
-        told += f", {share(row['rate'], row['lower'], row['upper'])} of those with a verdict"
+        told += f", {written(row['rate'], row['lower'], row['upper'])} of those with a verdict"
     if row["unscored"] or row["errors"]:
         told += f"; {row['unscored']:,} unscored and {row['errors']:,} failed enter no rate"
     return f"{told}."

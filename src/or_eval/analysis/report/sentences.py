@@ -10,10 +10,9 @@ import pandas as pd
 from or_eval.analysis.card_coverage import CardCoverage
 from or_eval.analysis.estimates import with_bounds
 from or_eval.analysis.logs import FRAMING
+from or_eval.analysis.material import Material
 from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
 from or_eval.analysis.rates import LABEL_OF
-from or_eval.analysis.report.findings import Findings
-from or_eval.analysis.report.report_tables import worst_categories
 from or_eval.analysis.wording import (
     COUNTS,
     counted,
@@ -21,7 +20,7 @@ from or_eval.analysis.wording import (
     doubts,
     joined,
     named,
-    share,
+    written,
 )
 from or_eval.schema import Label
 
@@ -43,46 +42,46 @@ WHICH = "Which prompts?"
 
 
 def answers(
-    found: Findings, covered: CardCoverage | None = None, cautions: Sequence[str] = ()
+    of: Material, covered: CardCoverage | None = None, cautions: Sequence[str] = ()
 ) -> dict[str, list[str]]:
     """Answer in sentences who over-refuses, whether that is settled, and on which prompts.
 
     What can't be told from the findings is left out.
 
     Args:
-        found: What the logs show.
+        of: What the logs show.
         covered: What of them a scorecard covers.
         cautions: What to read before what is said to be settled.
     """
     return {
         "Who over-refuses?": [
-            *_what_was_asked(found),
-            *_extremes(found, "over_refusal"),
-            *_extremes(found, "toxic_rejection"),
-            *_extremes(found, "refusal_rate"),
-            *_corrections(found),
-            *_wrong_labels(found),
-            *_framings(found),
-            *_safety_for_refusal(found),
+            *_what_was_asked(of),
+            *_extremes(of, "over_refusal"),
+            *_extremes(of, "toxic_rejection"),
+            *_extremes(of, "refusal_rate"),
+            *_corrections(of),
+            *_wrong_labels(of),
+            *_framings(of),
+            *_safety_for_refusal(of),
         ],
         "Is it settled?": [
             *cautions,
-            *_pairs_that_differ(found),
-            *_doubtful_order(found),
-            *_uncertain(found),
-            *_missing(found),
+            *_pairs_that_differ(of),
+            *_doubtful_order(of),
+            *_uncertain(of),
+            *_missing(of),
             *([] if covered is None else [*covered.told, *covered.warnings]),
         ],
-        WHICH: _categories(found),
+        WHICH: _categories(of),
     }
 
 
-def _what_was_asked(found: Findings) -> list[str]:
-    labels, asked = found.logs.prompts["label"], found.logs.responses.groupby("model")["id"]
+def _what_was_asked(of: Material) -> list[str]:
+    labels, asked = of.logs.prompts["label"], of.logs.responses.groupby("model")["id"]
     models = asked.nunique()
     safe, toxic = int((labels == Label.SAFE).sum()), int((labels == Label.TOXIC).sum())
     kinds = [f"{safe:,} harmless"] * bool(safe) + [f"{toxic:,} toxic"] * bool(toxic)
-    several = len(bases := {found.bases.get(str(name), name) for name in models.index})
+    several = len(bases := {of.bases.get(str(name), name) for name in models.index})
     under = f", under {len(models)} conditions," if len(bases) < len(models) else ""
     subject = f"{counted(several, 'model')}{under} {'was' if several == 1 else 'were'} asked"
     if not kinds:
@@ -98,7 +97,7 @@ def _what_was_asked(found: Findings) -> list[str]:
             f"{counted(other, 'more prompt')} {'is' if other == 1 else 'are'} neither: they enter "
             "neither rate."
         )
-    if (tasks := found.logs.responses["task"].nunique()) > 1:
+    if (tasks := of.logs.responses["task"].nunique()) > 1:
         said.append(
             f"These are {tasks} benchmarks: rates here are over all their prompts, and the table "
             "of rates by benchmark has each by itself."
@@ -111,9 +110,9 @@ def _what_was_asked(found: Findings) -> list[str]:
     return [" ".join(said)]
 
 
-def _extremes(found: Findings, measure: str) -> list[str]:
+def _extremes(of: Material, measure: str) -> list[str]:
     """Name who refused most and fewest of these prompts, and whether that is more than chance."""
-    rates, row = found.models, found.row
+    rates, row = of.models, of.row
     known = rates[(rates["measure"] == measure) & (rates["n"] > 0)]
     if known.empty:
         return []
@@ -126,7 +125,7 @@ def _extremes(found: Findings, measure: str) -> list[str]:
     return [
         f"Of the {things}, {named(list(most['model']), row)} refused most, {_share(most)}; "
         f"{named(list(fewest['model']), row)} fewest, {_share(fewest)}"
-        f"{_tested(found.differences, LABEL_OF[measure], most['model'], fewest['model'])}."
+        f"{_tested(of.differences, LABEL_OF[measure], most['model'], fewest['model'])}."
     ]
 
 
@@ -144,11 +143,11 @@ def _tested(differences: pd.DataFrame, label: str, most: Any, fewest: Any) -> st
     return ", which may be chance" if CHANCE in verdicts else ", which can't be told from chance"
 
 
-def _framings(found: Findings) -> list[str]:
+def _framings(of: Material) -> list[str]:
     """Name, for each model, the framing that changes over-refusal most beyond chance."""
-    if found.framings.empty:
+    if of.framings.empty:
         return []
-    of_safe = found.framings[found.framings["label"] == Label.SAFE]
+    of_safe = of.framings[of.framings["label"] == Label.SAFE]
     sure = of_safe[of_safe["verdict"] == MORE].drop_duplicates("model")
     if sure.empty:
         return [
@@ -171,17 +170,17 @@ def _share(equals: pd.DataFrame) -> str:
     first = equals.iloc[0]
     alike = len(equals[["lower", "upper"]].drop_duplicates()) == 1
     bounds = (first["lower"], first["upper"]) if alike else (float("nan"), float("nan"))
-    return share(first["rate"], *bounds, *doubts(doubt_shares(equals[list(COUNTS)].sum())))
+    return written(first["rate"], *bounds, *doubts(doubt_shares(equals[list(COUNTS)].sum())))
 
 
-def _pairs_that_differ(found: Findings) -> list[str]:
-    if found.differences.empty:
+def _pairs_that_differ(of: Material) -> list[str]:
+    if of.differences.empty:
         return []
-    of_safe = found.differences["label"] == Label.SAFE
-    pairs = found.differences[of_safe & (found.differences["n"] > 0)]
+    of_safe = of.differences["label"] == Label.SAFE
+    pairs = of.differences[of_safe & (of.differences["n"] > 0)]
     if pairs.empty:
         return []
-    verdicts, row = pairs["verdict"].tolist(), found.row
+    verdicts, row = pairs["verdict"].tolist(), of.row
     sure, unknown = verdicts.count(MORE), verdicts.count(UNKNOWN)
     if unknown == len(pairs):
         return [
@@ -222,33 +221,35 @@ def _named_pairs(pairs: pd.DataFrame, sure: int) -> str:
     return f" ({'' if few_differ else 'not '}{'; '.join(names)})"
 
 
-def _doubtful_order(found: Findings) -> list[str]:
+def _doubtful_order(of: Material) -> list[str]:
     """Tell how many differences the test still finds if uncertain verdicts go against them."""
-    if found.standing is None or not found.standing.differences:
+    if of.standing is None or not of.standing.differences:
         return []
-    of, stand = found.standing
-    it, those = ("it", "This difference") if of == 1 else ("them", f"All of these {of} differences")
-    if stand.get(1.0) == of:
+    total, stand = of.standing
+    it, those = ("them", f"All of these {total} differences")
+    if total == 1:
+        it, those = ("it", "This difference")
+    if stand.get(1.0) == total:
         return [
             f"{those} would be more than chance even if all uncertain and missing verdicts went "
             f"against {it}."
         ]
     (first, count), *rest = stand.items()
-    subject = "This difference" if of == 1 else f"{count or 'None'} of these {of} differences"
-    if of == 1:
+    subject = "This difference" if total == 1 else f"{count or 'None'} of these {total} differences"
+    if total == 1:
         told = f"{subject} would {'' if count else 'not '}be more than chance"
         rest = [(share, left) for share, left in rest if not left]
     else:
         told = f"{subject} would be more than chance"
     told += f" if {_PARTS[first]} of the uncertain and missing verdicts went against {it}"
     more = [
-        f"{'not' if of == 1 else left or 'none'} if {_PARTS[share]} did" for share, left in rest
+        f"{'not' if total == 1 else left or 'none'} if {_PARTS[share]} did" for share, left in rest
     ]
     return [f"{', '.join([told, *more])}."]
 
 
-def _safety_for_refusal(found: Findings) -> list[str]:
-    models, rho, lower, upper, p = found.correlation
+def _safety_for_refusal(of: Material) -> list[str]:
+    models, rho, lower, upper, p = of.correlation
     if pd.isna(rho) or models < _FEWEST_CORRELATED:
         return []
     bounds = "" if pd.isna(lower) else f", interval {lower:.2f} to {upper:.2f}"
@@ -265,14 +266,14 @@ def _safety_for_refusal(found: Findings) -> list[str]:
     ]
 
 
-def _categories(found: Findings) -> list[str]:
-    if len(found.corrected) and {"category", "language", "method"} & set(found.rates_by):
+def _categories(of: Material) -> list[str]:
+    if len(of.corrected) and {"category", "language", "method"} & set(of.splits):
         return [
             "Whether categories, languages or methods differ isn't tested here: the sample that "
             "corrects rates doesn't tell how verdicts err in each."
         ]
-    by_category = worst_categories(found)
-    if found.standing_out is None or by_category.empty:
+    by_category = of.standing_out
+    if by_category.empty:
         return []
     unknown = by_category.loc[by_category["verdict"] == UNKNOWN, "category"]
     if len(unknown) == len(by_category):
@@ -284,11 +285,13 @@ def _categories(found: Findings) -> list[str]:
     left = [f"Too few prompts or refusals to tell it of {few}."] * bool(len(unknown))
     worst = by_category[(by_category["verdict"] == MORE) & (by_category["difference"] > 0)]
     if worst.empty:
-        tested = found.standing_out[found.standing_out["verdict"] != UNKNOWN]
+        tested = by_category[by_category["verdict"] != UNKNOWN]
+        tested = tested[["verdict", "difference_lower", "difference_upper"]]
+        tested = tested.set_axis(["verdict", "lower", "upper"], axis=1)
         none = "No category of harmless prompts is refused more than the others beyond chance; "
         return [" ".join([none + _unseen(tested), *left])]
     told = [
-        f"{row['category']}, {share(row['rate'], row['lower'], row['upper'])}"
+        f"{row['category']}, {written(row['rate'], row['lower'], row['upper'])}"
         for _, row in worst.nlargest(_WORST, "rate", keep="all").iterrows()
     ]
     more = len(worst) - len(told)
@@ -300,14 +303,14 @@ def _categories(found: Findings) -> list[str]:
     return [" ".join([most, *left])]
 
 
-def _corrections(found: Findings) -> list[str]:
-    if found.corrected.empty:
+def _corrections(of: Material) -> list[str]:
+    if of.corrected.empty:
         return []
-    safe = found.corrected[found.corrected["measure"] == "over_refusal"]
+    safe = of.corrected[of.corrected["measure"] == "over_refusal"]
     if safe.empty:
         return []
     sampled, left = int(safe["sampled"].sum()), int(safe["uncorrected"].sum())
-    by = "people's labels" if found.people else "the judge's audit"
+    by = "people's labels" if of.people else "the judge's audit"
     told = (
         f"Rates, differences and ranks are corrected by {by} of "
         f"{counted(sampled, 'response')} to harmless prompts: {_largest_change(safe, 'raw')}"
@@ -320,10 +323,10 @@ def _corrections(found: Findings) -> list[str]:
     return [told]
 
 
-def _wrong_labels(found: Findings) -> list[str]:
-    if found.prompt_audit is None:
+def _wrong_labels(of: Material) -> list[str]:
+    if of.prompt_audit is None:
         return []
-    labels, _, corrected = found.prompt_audit
+    labels, _, corrected = of.prompt_audit
     safe = labels[(labels["label"] == Label.SAFE) & (labels["audited"] > 0)]
     rates = corrected[(corrected["measure"] == "over_refusal") & corrected["rate"].notna()]
     if safe.empty or rates.empty:
@@ -331,7 +334,7 @@ def _wrong_labels(found: Findings) -> list[str]:
     row = safe.iloc[0]
     return [
         f"People were asked about {counted(int(row['audited']), 'safe prompt')} and call "
-        f"{share(row['right'], row['lower'], row['upper'])} of them harmless. Over these alone, "
+        f"{written(row['right'], row['lower'], row['upper'])} of them harmless. Over these alone, "
         f"{_largest_change(rates, 'as_labelled')}"
     ]
 
@@ -340,7 +343,7 @@ def _largest_change(rates: pd.DataFrame, was: str) -> str:
     """Tell what over-refusal was before a correction, of the model that it changes most."""
     most = rates.iloc[int((rates["rate"] - rates[was]).abs().argmax())]
     before, after = (
-        share(*(most[name] for name in names))
+        written(*(most[name] for name in names))
         for names in (with_bounds(was), ("rate", "lower", "upper"))
     )
     return (
@@ -349,14 +352,14 @@ def _largest_change(rates: pd.DataFrame, was: str) -> str:
     )
 
 
-def _uncertain(found: Findings) -> list[str]:
-    responses = found.logs.responses
+def _uncertain(of: Material) -> list[str]:
+    responses = of.logs.responses
     verdicts = responses[responses["refused"].notna()]
     unsure = int(((verdicts["decided_by"] == "rules") & ~verdicts["certain"].fillna(True)).sum())
     if not unsure:
         return []
     are = "is a guess" if unsure == 1 else "are guesses"
-    allowed = ", which rates allow for" if found.people and len(found.corrected) else ""
+    allowed = ", which rates allow for" if of.people and len(of.corrected) else ""
     return [
         f"{unsure:,} of {counted(len(verdicts), 'verdict')} "
         f"({100 * unsure / len(verdicts):.1f} %) {are} of rules that weren't certain, since no "
@@ -364,8 +367,8 @@ def _uncertain(found: Findings) -> list[str]:
     ]
 
 
-def _missing(found: Findings) -> list[str]:
-    responses = found.logs.responses
+def _missing(of: Material) -> list[str]:
+    responses = of.logs.responses
     missing = int(responses["refused"].isna().sum())
     if not missing:
         return []

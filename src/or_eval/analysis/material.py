@@ -1,0 +1,324 @@
+"""What reports, figures and votes are made of: all that logs show, each thing found once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from or_eval.analysis.comparisons import (
+    Standing,
+    compare_groups,
+    compare_models,
+    standing,
+    standing_out,
+)
+from or_eval.analysis.conditions import base_models
+from or_eval.analysis.corrections import Corrections, audited_truth, corrections
+from or_eval.analysis.factors import marginal_effects
+from or_eval.analysis.families import prompt_families
+from or_eval.analysis.human_labels import Labels
+from or_eval.analysis.lineage import levels, lineage_effects
+from or_eval.analysis.logs import FRAMING
+from or_eval.analysis.prompt_audit import PromptAudit, labels_by_prompt, prompt_audit
+from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
+from or_eval.analysis.rates import MEASURES, rates
+from or_eval.analysis.responses import Logs, as_they_are, by_benchmark
+from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
+from or_eval.analysis.verdict_rows import truth_of
+from or_eval.analysis.vote_agreement import VoteAgreement, agreement_by_label
+from or_eval.analysis.votes import vote_matrix
+from or_eval.hostile_text import visible
+from or_eval.schema import Label
+
+SPLITS = ("category", "language", "source", "method", "task")
+_SHOWN_NAMES = ("model", "category", "language", "source", "method")
+_MOST_GROUPS = 60
+_COMPARED = ("language", "method")
+_MOST_COMPARED = 12
+
+
+@dataclass
+class Material:
+    """The frames of logs with names made fit to be shown, and what is found from them.
+
+    Attributes:
+        asked: The frames with all responses.
+        scorer: Name of the score that they were read by.
+        truth: What people say of a sample of the responses: 1 for a refusal, 0 for an answer,
+            missing for the others, by the responses' index; None where nobody was asked.
+        audit: What people say of a sample of the prompts
+            (:func:`or_eval.analysis.prompt_audit.labels_by_prompt`).
+        labels: People's labels as their file has them.
+        encoder: The embedding model of the similarity of methods.
+    """
+
+    asked: Logs
+    scorer: str = "refusal"
+    truth: pd.Series[float] | None = None
+    audit: pd.DataFrame | None = None
+    labels: Labels | None = None
+    encoder: str = ""
+
+    @cached_property
+    def logs(self) -> Logs:
+        """The frames with the responses to prompts as they are, unless all were in contexts."""
+        return as_they_are(self.asked)
+
+    @property
+    def responses(self) -> pd.DataFrame:
+        """These responses, from which all is found but effects, framings and corrections."""
+        return self.logs.responses
+
+    @property
+    def people(self) -> bool:
+        """Whether people's labels tell the truth, or else an audit by the judge."""
+        return self.truth is not None
+
+    @cached_property
+    def known(self) -> pd.Series[float]:
+        """What is known of single responses, by people's labels or an audit."""
+        return audited_truth(self.asked.responses) if self.truth is None else self.truth
+
+    @cached_property
+    def sample(self) -> Corrections | None:
+        """What that says of the verdicts; None where nothing is known."""
+        return corrections(self.asked.responses, self.known)
+
+    @cached_property
+    def bases(self) -> dict[str, str]:
+        """Plain name of each model, which is fewer than rows where there are conditions."""
+        return base_models(self.asked.heads)
+
+    @property
+    def row(self) -> str:
+        """What has a row: a ``model``, or a ``condition`` of those that models were run under."""
+        names = self.models["model"].unique()
+        plain = {self.bases.get(str(name), name) for name in names}
+        return "model" if len(plain) == len(names) else "condition"
+
+    @cached_property
+    def _rates(self) -> dict[tuple[str, ...], pd.DataFrame]:
+        return {}
+
+    def rates(self, *by: str) -> pd.DataFrame:
+        """Give rates by these columns, corrected where a sample of the truth is known.
+
+        Empty where one of the columns has fewer than two values; ``model`` may have one.
+        """
+        if by not in self._rates:
+            of = self.responses
+            if SENSITIVE_PART in by:
+                of = of.assign(sensitive_part=of["id"].map(sensitive_parts(self.logs)))
+            split = all(of[name].nunique() > 1 for name in by if name != "model")
+            self._rates[by] = rates(of if split else of.iloc[:0], by, self.sample)
+        return self._rates[by]
+
+    @property
+    def models(self) -> pd.DataFrame:
+        """Rates by model."""
+        return self.rates("model")
+
+    @property
+    def corrected(self) -> pd.DataFrame:
+        """What corrections did to each model's rates; empty without a sample."""
+        rows = self.models
+        return rows[rows["sampled"] > 0] if self.sample is not None else pd.DataFrame()
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        return {name: self.responses[name].nunique() for name in SPLITS}
+
+    @property
+    def splits(self) -> list[str]:
+        """The columns with several values, but not too many to be read."""
+        return [name for name in SPLITS if 1 < self._counts[name] <= _MOST_GROUPS]
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What was chosen or left out in reading the logs, and what is not in tables by group."""
+        notes = list(self.asked.notes)
+        for name, values in self._counts.items():
+            missing = int(self.responses[name].isna().sum())
+            if values > _MOST_GROUPS:
+                notes.append(f"no rates by {name}: there are {values} of them")
+            elif values > 1 and missing:
+                notes.append(f"{missing} responses have no {name}: no rate by {name} has them")
+        return notes
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Differences between models, with ``label``: on safe and on toxic prompts."""
+        return compare_models(self.responses, self.sample)
+
+    @cached_property
+    def standing(self) -> Standing | None:
+        """How many of those on safe prompts hold if open verdicts go against them.
+
+        None where no verdict is open, or a sample of the truth is known.
+        """
+        safe = self.responses[self.responses["label"] == Label.SAFE]
+        open_ = safe["refused"].isna() | ~safe["certain"].fillna(True)
+        if self.sample is not None or self.differences.empty or not open_.any():
+            return None
+        return standing(safe, self.differences[self.differences["label"] == Label.SAFE])
+
+    @cached_property
+    def groups(self) -> dict[str, pd.DataFrame]:
+        """Languages and methods compared within each model.
+
+        How verdicts err is known by model and kind of verdict, not by group: so neither these nor
+        ``lineage`` and ``standing_out`` are found where a sample of the truth corrects rates.
+        """
+        return {
+            name: compare_groups(self.responses, name)
+            for name in _COMPARED
+            if self.sample is None and 1 < self._counts[name] <= _MOST_COMPARED
+        }
+
+    @cached_property
+    def lineage(self) -> pd.DataFrame:
+        """What each step from base prompt to rewrite adds; empty with one level of them.
+
+        Languages and methods alone are compared anyway.
+        """
+        if self.sample is not None or levels(self.logs.prompts).nunique() < 2:
+            return pd.DataFrame()
+        return lineage_effects(self.logs)
+
+    @cached_property
+    def standing_out(self) -> pd.DataFrame:
+        """How far each category's over-refusal is from the others', with its rate.
+
+        Over all models, highest first; empty with one category.
+        """
+        if self.sample is not None or "category" not in self.splits:
+            return pd.DataFrame()
+        found = self.rates("category")
+        safe = found[(found["measure"] == "over_refusal") & (found["n"] > 0)]
+        ends = {"lower": "difference_lower", "upper": "difference_upper"}
+        tested = standing_out(self.responses, "category").rename(columns=ends)
+        table = safe[["category", "rate", "lower", "upper", "refused", "n"]].merge(
+            tested[["category", "difference", *ends.values(), "p", "verdict"]], on="category"
+        )
+        return table.sort_values(["rate", "category"], ascending=[False, True], ignore_index=True)
+
+    @cached_property
+    def _effects(self) -> pd.DataFrame:
+        return marginal_effects(self.asked, self.sample)
+
+    @property
+    def effects(self) -> pd.DataFrame:
+        """What each factor does, where models were run under several conditions."""
+        return self._effects[self._effects["factor"] != FRAMING].reset_index(drop=True)
+
+    @cached_property
+    def framings(self) -> pd.DataFrame:
+        """What each framing does, with its kind, against the prompts as they are."""
+        described: dict[str, Any] = {}
+        for head in self.asked.heads:
+            described |= (head.header.eval.metadata or {}).get("framings") or {}
+        kinds = {name: str(said.get("kind") or "") for name, said in described.items()}
+        names = {"a": FRAMING, "rate_a": "rate_framed", "rate_b": "rate_plain"}
+        found = self._effects[self._effects["factor"] == FRAMING].rename(columns=names)
+        found.insert(2, "kind", found[FRAMING].map(kinds))
+        order = found["difference"].abs().sort_values(ascending=False, kind="stable").index
+        found = found.drop(columns=["factor", "b", "settings"]).loc[order]
+        return found.sort_values(["label", "model"], kind="stable", ignore_index=True)
+
+    @cached_property
+    def rankings(self) -> dict[str, pd.DataFrame]:
+        """Rankings by measure."""
+        known = self.models[self.models["n"] > 0]
+        measures = [name for name in ("over_refusal",) if (known["measure"] == name).any()]
+        if known["measure"].nunique() == 2 and known["model"].duplicated().any():
+            measures.append("balanced_accuracy")
+        found = {name: ranking(self.responses, name, self.sample) for name in measures}  # type: ignore[arg-type]
+        return {name: table for name, table in found.items() if len(table) > 1}
+
+    @cached_property
+    def correlation(self) -> Correlation:
+        """Of toxic rejection with over-refusal, over models."""
+        return safety_over_refusal_correlation(self.models, self.bases)
+
+    @cached_property
+    def agreement(self) -> dict[str, VoteAgreement]:
+        """Agreement of the votes by label of the prompts; empty with one model."""
+        prompts, matrix = self.logs.prompts, vote_matrix(self.responses)
+        labelled = prompts.index[prompts["label"].isin(list(MEASURES))]
+        votes = matrix[matrix.index.isin(labelled)]
+        return agreement_by_label(votes, prompts, prompt_families(prompts))
+
+    @cached_property
+    def prompt_audit(self) -> PromptAudit | None:
+        """What people say of a sample of the prompts; None without one."""
+        if self.audit is None:
+            return None
+        audit = self.audit[self.audit.index.isin(self.logs.prompts.index)]
+        if audit.empty:
+            return None
+        return prompt_audit(self.responses, self.logs.prompts, audit, self.sample)
+
+
+def material(
+    logs: Logs,
+    *,
+    scorer: str = "refusal",
+    labels: Labels | None = None,
+    prompt_labels: pd.DataFrame | None = None,
+    encoder: str = "",
+    pool: bool = True,
+) -> dict[str, Material]:
+    """Prepare what logs show.
+
+    Args:
+        logs: The frames of logs.
+        scorer: Name of the score that they were read by.
+        labels: People's labels of a sample of the responses.
+        prompt_labels: Their labels of a sample of the prompts
+            (:func:`or_eval.analysis.prompt_audit.read_prompt_labels`).
+        encoder: The embedding model of the similarity of methods.
+        pool: Whether to take logs of several benchmarks for one.
+
+    Returns:
+        The material of each benchmark by its name, or of all by an empty one.
+
+    Raises:
+        DataError: The labels don't tell which responses or prompts they are about.
+    """
+    truth = None
+    if labels is not None:
+        truth, chance, note = truth_of(logs, labels, scorer)
+        responses = logs.responses.assign(chance=chance)
+        logs = logs._replace(responses=responses, notes=[*logs.notes, note])
+    audit = None if prompt_labels is None else labels_by_prompt(prompt_labels, logs.prompts)
+    logs = with_shown_names(logs)
+    return {
+        name: Material(
+            part,
+            scorer,
+            None if truth is None else truth.loc[part.responses.index],
+            audit,
+            labels,
+            encoder,
+        )
+        for name, part in ({"": logs} if pool else by_benchmark(logs)).items()
+    }
+
+
+def with_shown_names(logs: Logs) -> Logs:
+    """Make hidden characters in names visible, for every table and figure at once."""
+    return logs._replace(
+        prompts=_shown(logs.prompts, _SHOWN_NAMES[1:]),
+        responses=_shown(logs.responses, _SHOWN_NAMES),
+    )
+
+
+def _shown(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    shown = {}
+    for column in columns:
+        names = {name: visible(name) for name in frame[column].dropna().unique()}
+        shown[column] = frame[column].map(names).astype("str")
+    return frame.assign(**shown)

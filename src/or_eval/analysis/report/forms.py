@@ -1,0 +1,242 @@
+"""Tables as people read them, a figure and its interval in one cell: on pages and as files."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from or_eval.analysis.report.contents import ReportTable
+from or_eval.analysis.tables import plain, spreadsheet_safe
+from or_eval.analysis.wording import MEASURE_NAMES, written
+from or_eval.hostile_text import visible
+
+_LOWEST, _HIGHEST, _RANGE = "lowest", "highest", "range"
+_SMALLEST_P = 0.001
+_LONGEST = 45
+"""A table in LaTeX of more rows than this goes over several pages."""
+
+# What acts within a cell of Markdown: an underscore does only at the edge of a word.
+_MARKDOWN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_SPECIAL = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    # in braces, since a line break before them would take them in
+    **{character: f"{{{character}}}" for character in "[]*"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "—": "---",
+    "–": "--",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "′": "$'$",
+    "²": "$^2$",
+    "…": r"\ldots{}",
+}
+# What LaTeX sets in its first encoding: ASCII, and the accented letters of Latin 1.
+_FURTHER = re.compile(r"[^ -~À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ" + "".join(_SPECIAL).replace("]", r"\]") + "]+")
+_MINUS = re.compile(r"(?<![\w}-])-(?=\d)")
+_HEAD = r"""% \usepackage{booktabs,graphicx,longtable}
+% pdfLaTeX shows the codes of letters beyond Latin 1; XeLaTeX and LuaLaTeX show the letters.
+\providecommand{\unicodetext}[2]{\ifdefined\Umathchar#1\else#2\fi}
+"""
+
+
+class Cell(NamedTuple):
+    """A cell.
+
+    Attributes:
+        text: What it says.
+        order: What it is sorted by: a number, or None for text.
+        span: Between which shares its figure may lie, and what it is, where that is known.
+    """
+
+    text: str
+    order: float | None = None
+    span: tuple[float, float, float | None] | None = None
+
+
+class ShownTable(NamedTuple):
+    """A table ready to be shown.
+
+    Attributes:
+        headers: Column titles.
+        numeric: For each column, whether it holds numbers.
+        rows: The cells, row by row.
+    """
+
+    headers: list[str]
+    numeric: list[bool]
+    rows: list[list[Cell]]
+
+
+def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
+    """Give a frame as it is shown; the bounds of an interval go into the cell of their figure.
+
+    Args:
+        frame: The table.
+        table: Its name, where columns of its own are told of in ``columns.toml``.
+    """
+    told = _columns()["any"] | _columns().get(table, {})
+    frame = _with_ranges(frame)
+    bounds = {
+        name: pair
+        for name in frame.columns
+        if told.get(name, {}).get("bounds", True) and (pair := _bounds(frame, str(name)))
+    }
+    inside = {column for pair in bounds.values() for column in pair}
+    names = [str(name) for name in frame.columns if name not in inside]
+    is_number, is_flag = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
+    numeric = [
+        name.endswith(_RANGE) or (is_number(frame[name]) and not is_flag(frame[name]))
+        for name in names
+    ]
+    kinds = {name: told.get(name, {}).get("kind", "plain") for name in names}
+    rows = [
+        [_cell(name, kinds[name], row, bounds.get(name)) for name in names]
+        for row in frame.to_dict("records")
+    ]
+    titles = [
+        "could be"
+        if name.endswith(_RANGE)
+        else told.get(name, {}).get("title", name.replace("_", " "))
+        for name in names
+    ]
+    return ShownTable(titles, numeric, rows)
+
+
+@cache
+def _columns() -> dict[str, Any]:
+    text = (files("or_eval") / "analysis" / "report" / "columns.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _with_ranges(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put the columns ``lowest`` and ``highest`` of a rate into one."""
+    shown = {}
+    for name, column in frame.items():
+        stem = str(name).removesuffix(_LOWEST)
+        if name == f"{stem}{_LOWEST}":
+            pairs = list(zip(column, frame[f"{stem}{_HIGHEST}"], strict=True))
+            shown[f"{stem}{_RANGE}"] = pd.Series(pairs, frame.index, dtype=object)
+        elif not str(name).endswith(_HIGHEST):
+            shown[str(name)] = column
+    return pd.DataFrame(shown, index=frame.index)
+
+
+def _bounds(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
+    alone = [("lower", "upper")] if name in _columns()["bare"] else []
+    pairs = [(f"{name}_lower", f"{name}_upper"), *alone]
+    return next((pair for pair in pairs if set(pair) <= set(frame.columns)), None)
+
+
+def _cell(name: str, kind: str, row: dict[Any, Any], pair: tuple[str, str] | None) -> Cell:
+    value = plain(row[name])
+    if isinstance(value, list):
+        low, high = value
+        text = "" if low is None else f"{100 * low:.1f}–{100 * high:.1f} %"
+        return Cell(text, high, (low, high, None)) if text else Cell("—")
+    if value is None:
+        return Cell("—")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        text = str(value)
+        return Cell(visible(MEASURE_NAMES.get(text, text) if name == "measure" else text))
+    if kind == "p":
+        small = value < _SMALLEST_P
+        return Cell(f"< {_SMALLEST_P}" if small else f"{value:.3f}", float(value))
+    if kind == "plain" and isinstance(value, int):
+        return Cell(f"{value:,}", float(value))
+    lower, upper = (plain(row[bound]) for bound in pair) if pair else (None, None)
+    span = (lower, upper, value) if None not in (lower, upper) and kind == "share" else None
+    return Cell(written(value, lower, upper, kind=kind), float(value), span)  # type: ignore[arg-type]
+
+
+def write_tables(tables: list[ReportTable], folder: Path) -> None:
+    """Write each table as ``NAME.csv``, with all figures, ``NAME.md`` and ``NAME.tex``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in tables:
+        shown = shown_table(table.frame, table.name)
+        write_csv(table.frame, folder / f"{table.name}.csv")
+        tex = latex(shown, table.title, table.name)
+        for ending, text in (("md", markdown(shown)), ("tex", tex)):
+            (folder / f"{table.name}.{ending}").write_text(text, encoding="utf-8")
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame as CSV whose texts no spreadsheet runs and whose hidden characters show."""
+    texts = {
+        str(name): [visible(text) if isinstance(text, str) else text for text in column]
+        for name, column in frame.items()
+        if not pd.api.types.is_numeric_dtype(column)
+    }
+    spreadsheet_safe(frame.assign(**texts)).to_csv(path, index=False, encoding="utf-8")
+
+
+def markdown(shown: ShownTable) -> str:
+    """Write a table in Markdown; whatever Markdown or HTML would act on is escaped."""
+    lines = [
+        [_markdown(header) for header in shown.headers],
+        ["---:" if numeric else "---" for numeric in shown.numeric],
+        *([_markdown(cell.text) for cell in row] for row in shown.rows),
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _markdown(text: str) -> str:
+    escaped = _ENTITY.sub("&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
+    return " ".join(_MARKDOWN.sub(r"\\\1", escaped).split())
+
+
+def latex(shown: ShownTable, title: str, name: str) -> str:
+    """Write a table in LaTeX that compiles, whatever stands in it.
+
+    It needs ``booktabs``, ``graphicx`` and ``longtable``, is made smaller where it is wider than
+    the page, and goes over pages where it is long.
+
+    Args:
+        shown: The table.
+        title: Its caption.
+        name: Its label, after ``tab:``.
+    """
+    columns = "".join("r" if numeric else "l" for numeric in shown.numeric)
+    head, *body = (
+        " & ".join(escaped(text) for text in line) + r" \\"
+        for line in (shown.headers, *([cell.text for cell in row] for row in shown.rows))
+    )
+    caption = rf"\caption{{{escaped(title)}}}\label{{tab:{name}}}"
+    if len(body) > _LONGEST:
+        before = [rf"\begin{{longtable}}{{{columns}}}", caption + r" \\"]
+        rows = [r"\toprule", head, r"\midrule", r"\endhead", r"\bottomrule", r"\endfoot", *body]
+        after = [r"\end{longtable}"]
+    else:
+        before = [
+            *(r"\begin{table}", r"\centering", caption),
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+            rf"\begin{{tabular}}{{{columns}}}",
+        ]
+        rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+        after = [r"\end{tabular}}", r"\end{table}"]
+    return _HEAD + "\n".join([*before, *rows, *after]) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Write a text so that LaTeX sets it as it is, in one line."""
+    parts = []
+    for part in re.split(f"({_FURTHER.pattern})", " ".join(visible(text).split())):
+        if _FURTHER.fullmatch(part):
+            codes = " ".join(f"U+{ord(character):04X}" for character in part)
+            parts.append(rf"\unicodetext{{{part}}}{{{codes}}}")
+        else:
+            plain = "".join(_SPECIAL.get(character, character) for character in part)
+            parts.append(re.sub("-(?=-)", "-{}", plain) if "--" in part else plain)
+    return _MINUS.sub("$-$", "".join(parts))
