@@ -237,8 +237,8 @@ def balance(prompts: pd.DataFrame) -> Figure | None:
     """
     if prompts["category"].nunique() < 2:
         return None
-    filled = prompts.assign(method=prompts["method"].fillna("(none)"))
     panel, cell = ["label", "language"], ["category", "method"]
+    filled = prompts.assign(**{of: prompts[of].fillna("(none)") for of in ("language", "method")})
     # in every panel all categories and methods: where there is nothing, a zero
     table = filled.pivot_table(index=panel, columns=cell, aggfunc="size").fillna(0).astype(int)
     wide = table.reindex(
