@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import gzip
 import json
 import re
 from datetime import UTC, date, datetime
@@ -31,48 +30,6 @@ from replayed import OK, Rows, logs_of, run_replay, try_replay, write_jsonl
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep Inspect's progress off the terminal."""
     monkeypatch.setenv("INSPECT_DISPLAY", "none")
-
-
-THREE: Rows = [
-    {"Prompt": "p1", "COMPLETION": 'line one\nline two, "quoted"\n', "model": "ä/1"},
-    {"Prompt": "p2", "COMPLETION": "  拒绝。", "model": "ä/1"},
-    {"Prompt": "p1", "COMPLETION": "", "model": "b"},
-]
-
-
-def written_as(kind: str, folder: Path) -> Path:
-    path = folder / f"r.{kind}"
-    if kind.startswith("jsonl"):
-        return write_jsonl(path, THREE)
-    if kind == "json":
-        path.write_text(json.dumps(THREE), "utf-8")
-    elif kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(THREE), path)
-    else:
-        plain = folder / "plain"
-        with plain.open("w", encoding="utf-8", newline="") as file:
-            delimiter = "\t" if "tsv" in kind else ","
-            writer = csv.DictWriter(file, list(THREE[0]), delimiter=delimiter)
-            writer.writeheader()
-            writer.writerows(THREE)
-        content = plain.read_bytes()
-        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
-    return path
-
-
-@pytest.mark.parametrize(
-    "kind", ["csv", "csv.gz", "tsv", "tsv.gz", "jsonl", "jsonl.gz", "json", "parquet"]
-)
-def test_every_format_gives_the_same_responses(kind: str, tmp_path: Path) -> None:
-    responses = load_responses(written_as(kind, tmp_path))
-    assert responses.models == ["ä/1", "b"]
-    assert {
-        model: {s[0].asked.prompt: [one.text for one in s] for s in answers.values()}
-        for model, answers in responses.by_model.items()
-    } == {
-        "ä/1": {"p1": [THREE[0]["COMPLETION"]], "p2": ["  拒绝。"]},
-        "b": {"p1": [""]},
-    }
 
 
 def test_cells_of_any_kind_stay_with_their_response(tmp_path: Path) -> None:
@@ -155,12 +112,6 @@ def test_numbers_are_text_in_parquet(tmp_path: Path) -> None:
     ]
 
 
-def test_an_option_that_is_none_is_refused(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "r.jsonl", [OK])
-    with pytest.raises(DataError, match="reply: is no option for stored responses; there are: res"):
-        load_responses(file, reply="x")
-
-
 def test_columns_are_named_by_option(tmp_path: Path) -> None:
     rows = [{"ask": "p", "said": "r", "who": "w", "kind": "k", "good": "safe", "nr": 7, "in": "fr"}]
     file = write_jsonl(tmp_path / "r.jsonl", rows)
@@ -204,33 +155,19 @@ def test_halves_of_characters_in_further_columns_are_marked(tmp_path: Path) -> N
     assert sample.metadata["meta"] == {"note \ufffd": {"\ufffd": ["a \ufffd"]}}
 
 
-BAD_ROWS = {
-    "the prompt is empty": [{**OK, "prompt": " "}],
-    "line 2, column 'response': is no text but a list": [OK, {**OK, "response": ["r"]}],
-    "holds a NUL character": [{**OK, "prompt": "a\0b"}],
-    "line 2, column 'model': the model is empty": [OK, {**OK, "model": None}],
-    "holds control characters": [{**OK, "model": "a\u202eb"}],
-    "markup such as": [{**OK, "model": "[bold]x[/nope]"}],
-    "is longer than a model's name": [{**OK, "model": "m" * 151}],
-    "columns 'completion', 'response' could each be the response": [{**OK, "completion": "x"}],
-    "no column is named response or the like; there are: 'prompt', 'text2'": [
-        {"prompt": "p", "text2": "r"}
-    ],
-    "'refusal' is neither safe nor toxic; say what words mean (label=0=safe,1=toxic), or give label_column=none": [
-        {**OK, "label": "refusal"}
-    ],
-    "has no rows": [],
-}
-
-
-@pytest.mark.parametrize("problem", BAD_ROWS)
-def test_broken_rows_get_one_clear_line(problem: str, tmp_path: Path) -> None:
-    rows = [dict(sorted(row.items())) for row in BAD_ROWS[problem]]
+@pytest.mark.parametrize(
+    ("problem", "row"),
+    [("the prompt is empty", {"prompt": " "}), ("holds control characters", {"model": "a\u202eb"})],
+)
+def test_a_broken_row_gets_one_clear_line_and_no_log(
+    problem: str, row: dict[str, str], tmp_path: Path
+) -> None:
+    rows = [OK, {**OK, **row}]
     result = try_replay(write_jsonl(tmp_path / "r.jsonl", rows), "--log-dir", tmp_path / "logs")
     assert isinstance(result.exception, DataError)
     line = str(result.exception)
     assert problem in line
-    assert "r.jsonl" in line
+    assert "r.jsonl, line 2, column" in line
     assert "\n" not in line
     assert not list_eval_logs(str(tmp_path / "logs"))
 
@@ -297,32 +234,3 @@ def test_the_provider_takes_columns_of_models_as_inspect_gives_them(tmp_path: Pa
     model = get_model("replay/y", memoize=False, responses=str(file), response_columns=["x", "y"])
     output = asyncio.run(model.generate("p"))
     assert output.completion == "s"
-
-
-def test_columns_of_models_can_be_named(tmp_path: Path) -> None:
-    rows = [{"prompt": "p", "label": "safe", "model": "of the prompt", "x": "r", "y_output": "s"}]
-    file = write_jsonl(tmp_path / "wide.jsonl", rows)
-    read = load_responses(file, response_columns="x, y_output")
-    assert read.models == ["x", "y"]
-    assert [of[prompt_id("p")][0].text for of in read.by_model.values()] == ["r", "s"]
-
-
-@pytest.mark.parametrize(
-    ("named", "says"),
-    [
-        ({"response_columns": "x,z"}, ["no column 'z'", "there are: 'prompt', 'x'"]),
-        ({"response_columns": "x,x_reply"}, ["two of the columns", "one model"]),
-        ({"response_columns": "x", "model_column": "prompt"}, ["leave", "with the model out"]),
-    ],
-)
-def test_wrong_columns_of_models_give_one_line(named, says, tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "wide.jsonl", [{"prompt": "p", "x": "r", "x_reply": "s"}])
-    with pytest.raises(DataError) as caught:
-        load_responses(file, **named)
-    assert all(part in str(caught.value) for part in says)
-
-
-def test_one_column_beside_a_model_is_not_taken_for_several(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "one.jsonl", [{"prompt": "p", "reference_output": "r"}])
-    with pytest.raises(DataError, match="no column is named response"):
-        load_responses(file)

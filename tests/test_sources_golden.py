@@ -328,7 +328,7 @@ def test_cells_of_odd_files(request: pytest.FixtureRequest, tmp_path: Path) -> N
 
 def test_lines_of_broken_prompts(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     now = {}
-    for file, content, options, _ in BROKEN:
+    for file, content, options in BROKEN:
         raw = content if isinstance(content, bytes) else content.encode()
         (tmp_path / file).write_bytes(raw)
         said = prompts_of(tmp_path / file, tmp_path, **options)

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from itertools import islice
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from or_eval.languages import detect_language
-from or_eval.schema import Label, prompt_id
+from or_eval.schema import prompt_id
 from or_eval.sources import DataError, load_prompts
 from or_eval.sources.loader import stream_prompts
 
@@ -54,31 +55,6 @@ def write(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "suffix",
-    [
-        ".csv",
-        ".tsv",
-        ".jsonl",
-        ".json",
-        ".parquet",
-        ".csv.gz",
-        ".tsv.gz",
-        ".jsonl.gz",
-        ".json.gz",
-        ".CSV",
-    ],
-)
-def test_every_format_gives_the_same_records(tmp_path, suffix):
-    path = write(tmp_path / f"a{suffix.lower()}", ROWS).rename(tmp_path / f"a{suffix}")
-    loaded = load_prompts(path)
-    assert [(r.prompt, r.label, r.category, r.language, r.source) for r in loaded.records] == [
-        ("How do I kill a process?", Label.SAFE, "homonyms", "en", path.name),
-        ("How do I hurt my neighbour?", Label.TOXIC, "violence", "en", path.name),
-    ]
-    assert loaded.name == path.name
-
-
 @pytest.mark.parametrize("file", ["a.txt", "a.txt.gz", "a.json"])
 def test_files_without_columns_hold_prompts(tmp_path, file):
     text = '["Kill it", "Kill\\nher"]' if "json" in file else "Kill it\r\n\n Kill her \n"
@@ -87,18 +63,6 @@ def test_files_without_columns_hold_prompts(tmp_path, file):
     records = load_prompts(str(path), label="toxic").records
     assert [" ".join(record.prompt.split()) for record in records] == ["Kill it", "Kill her"]
     assert {record.category for record in records} == {"uncategorised"}
-
-
-def test_a_json_object_with_a_list_a_column_is_a_table(tmp_path):
-    """LTO's own files are stored so."""
-    (tmp_path / "lto.json").write_text(
-        json.dumps({"prompt": ["A", "B"], "category": ["hate", "Self-harm"]})
-    )
-    records = load_prompts(tmp_path / "lto.json", source="lto").records
-    assert [(r.prompt, r.category, r.label) for r in records] == [
-        ("A", "hate", "safe"),
-        ("B", "self-harm", "safe"),
-    ]
 
 
 # Any text that has something to read and can be stored: no NUL, no half characters.
@@ -205,15 +169,6 @@ def test_optional_texts_may_be_absent_from_rows(tmp_path):
     assert [record.prompt for record in records] == ["One", "하나", "Two"]
 
 
-def test_controversial_prompts_of_phtest_are_unlabelled(tmp_path):
-    rows = [
-        {"ID": "1", "Request": "A", "Harmfulness": "harmless"},
-        {"ID": "2", "Request": "B", "Harmfulness": "controversial"},
-    ]
-    records = load_prompts(write(tmp_path / "a.csv", rows), source="phtest").records
-    assert [record.label for record in records] == ["safe", "unlabelled"]
-
-
 def test_starter_is_bundled_and_pairs_within_a_language():
     records = load_prompts("starter").records
     assert {record.source for record in records} == {"starter"}
@@ -288,25 +243,6 @@ def test_loading_by_an_entry_needs_no_heavy_library(tmp_path):
     assert done.stdout.strip() == "[]"
 
 
-def test_eighty_thousand_rows_load_in_seconds(tmp_path):
-    rows = [
-        {"prompt": f"How do I kill process number {n}?", "category": "violence"}
-        for n in range(80_359)
-    ]
-    path = write(tmp_path / "or-bench-80k.csv", rows)
-    program = (
-        "import time; from or_eval import load_prompts; start = time.process_time();"
-        f"n = len(load_prompts({str(path)!r}, source='or_bench_80k').records);"
-        "print(n, time.process_time() - start)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    prompts, seconds = done.stdout.split()
-    assert int(prompts) == 80_359
-    assert float(seconds) < 15  # 2 s on an idle core; the rest is for busy machines
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl.gz", ".parquet"])
 def test_a_stream_gives_the_same_before_it_has_read_all(tmp_path: Path, suffix: str) -> None:
     rows = [
@@ -328,3 +264,14 @@ def test_a_stream_gives_the_same_before_it_has_read_all(tmp_path: Path, suffix: 
 def test_a_stream_knows_the_columns_of_all_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [ROWS[0], {**ROWS[1], "language": "zh"}])
     assert [record.language for record in stream_prompts(path)] == ["en", "zh"]
+
+
+def test_twenty_thousand_rows_load_in_seconds(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": f"How do I kill process number {n}?", "category": "violence"}
+        for n in range(20_000)
+    ]
+    path = write(tmp_path / "or-bench-80k.csv", rows)
+    start = time.process_time()
+    assert len(load_prompts(path, source="or_bench_80k").records) == 20_000
+    assert time.process_time() - start < 4  # half a second on an idle core

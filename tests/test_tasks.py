@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -62,25 +60,6 @@ class TestRegistry:
     )
     def test_has_every_part(self, kind: str, name: str) -> None:
         assert registry_lookup(kind, f"or_eval/{name}") is not None
-
-    def test_pulls_in_nothing_heavy(self) -> None:
-        heavy = [
-            "pandas",
-            "datasets",
-            "torch",
-            "sentence_transformers",
-            "pyarrow",
-            "scipy",
-            "openai",
-        ]
-        code = (
-            "import sys, inspect_ai; before = set(sys.modules); import or_eval._registry;"
-            f"print([m for m in {heavy} if m in set(sys.modules) - before])"
-        )
-        loaded = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        assert loaded.stdout.strip() == "[]"
 
 
 class TestSamples:
