@@ -29,11 +29,6 @@ from servers import API_KEY, Reply, Request, ScriptedServer
 
 ODD = "odd" + "-local-key"
 """A key that looks like none."""
-SOME = {
-    kind: KINDS[kind]
-    for kind in ("Hugging Face", "AWS secret", "Slack hook", "private key", "key in JSON in JSON")
-}
-"""Keys with quotes, slashes and line breaks among them: which place tells one tells all."""
 RECIPE: dict[str, Any] = {
     "name": "mine",
     "taxonomy": "or_bench",
@@ -183,7 +178,7 @@ def test_a_password_in_an_address_of_the_environment_is_a_secret() -> None:
 def test_a_key_in_a_recipe_is_told_by_its_place(tmp_path: Path, field: str) -> None:
     plain = written(tmp_path, RECIPE)
     inner = "tags" in field or "sources" in field
-    for kind, key in SOME.items():
+    for kind, key in KINDS.items():
         value = [{"name": "a", "licence": key}] if "sources" in field else [key] if inner else key
         # Of the recipe itself, --set changes what stands at its top.
         top = field.startswith("models")
@@ -203,7 +198,7 @@ def test_a_key_in_a_recipe_is_told_by_its_place(tmp_path: Path, field: str) -> N
 @pytest.mark.parametrize("change", ["VALUE", "VALUE=1", "seeds.VALUE=1", "models.writer=[{model: [VALUE]}]", "models.writer={model: a/b, VALUE: 1}", "seeds.label=[VALUE", "again=VALUE"])  # fmt: skip
 def test_what_is_wrong_with_a_recipe_is_told_without_keys(tmp_path: Path, change: str) -> None:
     path = written(tmp_path, RECIPE)
-    for key in SOME.values():
+    for key in KINDS.values():
         with pytest.raises(BuildError) as found:
             load_recipe(path, [change.replace("VALUE", key)])
         assert key_part(key) not in str(found.value)
@@ -278,32 +273,32 @@ ROW_FIELDS = {
 def test_a_key_in_a_row_stops_build_and_push(
     tmp_path: Path, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = {kind: ROW_FIELDS[field](key) for kind, key in SOME.items()}
+    rows = {kind: ROW_FIELDS[field](key) for kind, key in KINDS.items()}
     for kind, spoiled in rows.items():
         with pytest.raises(BuildError) as found:
             publish(tmp_path, {"full": [*SAFE, spoiled]})
         assert f"row {spoiled.id}, " in str(found.value), kind
         assert field in str(found.value), kind
-        assert key_part(SOME[kind]) not in str(found.value)
+        assert key_part(KINDS[kind]) not in str(found.value)
         assert not (tmp_path / "dataset").exists()
     # As an earlier version published them.
     monkeypatch.setattr("or_eval.dataset_builders.stages.publish.keys_in", lambda *_: ())
     monkeypatch.setattr("or_eval.dataset_builders.stages.publish.key_like", lambda *_: None)
-    monkeypatch.setattr("or_eval.dataset_builders.publishing.push_checks._SHOWN", len(SOME))
+    monkeypatch.setattr("or_eval.dataset_builders.publishing.push_checks._SHOWN", len(KINDS))
     publish(tmp_path, {"full": [*SAFE, *rows.values()]})
     told = [one for one in problems(read_dataset(tmp_path), []) if "remove it" in one]
-    for number, kind in enumerate(SOME, start=len(SAFE) + 1):
+    for number, kind in enumerate(KINDS, start=len(SAFE) + 1):
         [line] = [one for one in told if f"row {number} " in one]
         assert field in line, kind
     said = CliRunner().invoke(main, ["push", str(tmp_path), "acme/x", "--dry-run"])
     assert said.exit_code != 0
-    assert not [kind for kind, key in SOME.items() if key_part(key) in said.output]
+    assert not [kind for kind, key in KINDS.items() if key_part(key) in said.output]
 
 
 def test_a_key_in_another_file_stops_a_push(tmp_path: Path) -> None:
     publish(tmp_path)
     folder = tmp_path / "dataset"
-    for kind, key in SOME.items():
+    for kind, key in KINDS.items():
         (folder / "NOTES.md").write_text(f"first\n{key}\n")
         (folder / "README.md").write_text((folder / "README.md").read_text() + f"\n{key}\n")
         told = problems(read_dataset(tmp_path), [])
@@ -312,7 +307,7 @@ def test_a_key_in_another_file_stops_a_push(tmp_path: Path) -> None:
     said = CliRunner().invoke(main, ["push", str(tmp_path), "acme/x", "--dry-run"])
     assert said.exit_code != 0
     assert "Card:" in said.output
-    assert not [kind for kind, key in SOME.items() if key_part(key) in said.output]
+    assert not [kind for kind, key in KINDS.items() if key_part(key) in said.output]
 
 
 OWN_STAGE = """\
@@ -334,7 +329,7 @@ TOLD = {
 
 @pytest.mark.parametrize("place", TOLD)
 def test_a_stage_can_tell_no_key_in_the_funnel(tmp_path: Path, place: str) -> None:
-    for kind, key in SOME.items():
+    for kind, key in KINDS.items():
         if place == "subsets" and ("/" in key or "\n" in key):
             continue
         own = tmp_path / "own.py"
@@ -446,7 +441,7 @@ def test_a_failure_is_told_without_keys() -> None:
 
 def test_a_models_name_holds_no_key(tmp_path: Path) -> None:
     path = written(tmp_path, RECIPE)
-    for key in SOME.values():
+    for key in KINDS.values():
         role = f"writer={json.dumps({'model': 'openai/' + key})}"
         for asking in (Asking(model=f"openai/{key}"), Asking(roles=(role,))):
             with pytest.raises(BuildError, match="the model's name holds") as found:
