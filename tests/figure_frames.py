@@ -54,7 +54,7 @@ def rate_rows(names: list[str] | int, **groups: list[str]) -> pd.DataFrame:
     frame = keys.to_frame(index=False)
     frame["refused"] = random.integers(5, 96, len(frame))
     rate = frame["refused"] / 100
-    return frame.assign(n=100, rate=rate, lower=rate - 0.05, upper=rate + 0.05)
+    return frame.assign(n=100, families=100, rate=rate, lower=rate - 0.05, upper=rate + 0.05)
 
 
 def crowded(names: list[str]) -> pd.DataFrame:

@@ -126,6 +126,11 @@ def test_heat_map_writes_rate_and_interval_into_each_cell() -> None:
         assert cell["range"] == f"{100 * cell['lower']:.0f}–{100 * cell['upper']:.0f}"
     assert figure is not None
     same(figure.data, rates[rates["measure"] == "over_refusal"], ["category", "language"])
+    few = rates.drop(columns="model").assign(families=[4 if at < 4 else 5 for at in rates.index])
+    grey = {
+        cell["pale"]: cell["fill"] for cell in rows_drawn(rate_heat_map(few, "category"), "fill")
+    }
+    assert grey[True] == "#d9d9d9" != grey[False]
 
 
 def test_vote_agreement_is_drawn_both_ways() -> None:

@@ -23,8 +23,8 @@ from or_eval.analysis.tables import records
 from or_eval.analysis.wording import written
 from or_eval.schema import Label
 
-_FEWEST = 10
-"""Cells of fewer responses are grey: their colour would say more than is known."""
+_FEWEST = 5
+"""Cells of fewer families are grey: their colour would say more than is known."""
 
 
 def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
@@ -46,7 +46,7 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
     data = data.assign(
         text=[with_interval(rate) for rate in data["rate"]],
         range=[ends_of(text) for text in data["interval"]],
-        pale=data["n"] < _FEWEST,
+        pale=data["families"] < _FEWEST,
     )
     name, title = f"{row}-by-language", said(f"Over-refusal by {row} and language")
     of = "of each model" if models else "over all models"
@@ -55,7 +55,7 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
         "all prompts are of one family). Empty: no responses."
     )
     if data["pale"].any():
-        note += " " + said("Grey: fewer than {count} responses.", count=_FEWEST)
+        note += " " + said("Grey: fewer than {count} families of prompts.", count=_FEWEST)
     return Figure(
         f"{name}-by-model" if models else name,
         said("{title}, model by model", title=title) if models else title,
