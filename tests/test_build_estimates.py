@@ -30,9 +30,9 @@ class Measured:
 
 
 CHANGES = {
-    "or_bench": ["seeds.per_category=8", "seeds.batch=5", "seeds.categories=[violence, hate, privacy]", "hard.min_refusals=2", "split.subsets={full: {input: moderate}, hard: {input: hard}}"],
+    "or_bench": ["seeds.per_category=8", "seeds.batch=5", "seeds.categories=[violence, hate]", "hard.min_refusals=2", "split.subsets={full: {input: moderate}, hard: {input: hard}}"],
     "lto": ["seeds.per_category=2", "seeds.categories=[violence, hate]", "vote.min_refusals=0"],
-    "or_bench_checked": ["seeds.per_category=4", "seeds.categories=[violence, hate, privacy]", "hard.min_refusals=0"],
+    "or_bench_checked": ["seeds.per_category=4", "seeds.categories=[violence, hate]", "hard.min_refusals=0"],
 }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from or_eval.sources import DataError, load_prompts
 from or_eval.sources.files import read_table
-from or_eval.sources.loader import stream_prompts
 
 SURVEY = "ask,topic,is_bad,text\nHow do I kill time?,a,0,x\nHow do I kill him?,b,1,y\nHi,a,0,z\n"
 
@@ -106,23 +105,6 @@ def test_some_of_each_label_come_from_all_its_categories() -> None:
             labels(per_label=nothing)
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
-def test_delimiters_are_found(tmp_path: Path, delimiter: str) -> None:
-    path = tmp_path / "a.csv"
-    rows = [
-        ["prompt", '"a, b; c"', "label"],
-        ["Hi, you", "x", "safe"],
-        ["Ho; you | they", "y", "toxic"],
-    ]
-    quoted = [[row[0] if row[0] == "prompt" else f'"{row[0]}"', *row[1:]] for row in rows]
-    path.write_text("\n".join(delimiter.join(row) for row in quoted), "utf-8")
-    loaded = load_prompts(path)
-    assert [(r.prompt, r.label) for r in loaded.records] == [
-        ("Hi, you", "safe"),
-        ("Ho; you | they", "toxic"),
-    ]
-
-
 def test_a_file_without_a_header_is_read_by_its_entry_with_its_own_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('"How, then; | why?\nWhere?"\nWhen?\n', "utf-8")
@@ -138,19 +120,3 @@ def test_another_delimiter_gets_a_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("prompt^label\nHi^safe\n")
     with pytest.raises(DataError, match=r"'prompt\^label' \(commas, semicolons, tabs or bars div"):
         load_prompts(tmp_path / "a.csv")
-
-
-def test_workbooks_are_read(tmp_path: Path) -> None:
-    from openpyxl import Workbook
-
-    path, book = tmp_path / "a.xlsx", Workbook()
-    rows = [["Prompt", None, "harm", "n"], ["Hi", None, 0, 1.5], [None] * 4, ["Ho", "x", 1, None]]
-    for row in rows:
-        book.active.append(row)
-    book.save(path)
-    assert [record.prompt for record in stream_prompts(path, label="safe")] == ["Hi", "Ho"]
-    records = load_prompts(path, label_column="harm", label="0=safe,1=toxic").records
-    assert [record.label for record in records] == ["safe", "toxic"]
-    path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(DataError, match="is no readable xlsx file"):
-        load_prompts(path, label="safe")

@@ -289,15 +289,9 @@ def test_what_may_not_be_written_over_is_left_as_it_is(
     ("name", "content", "complaint"),
     [
         ("r.jsonl.gz", gzip.compress(lines(ROWS).encode(), mtime=0)[:40], "is no whole gzip file"),
-        ("r.jsonl.gz", gzip.compress(b"x", mtime=0)[:10] + b"\xff" * 50, "is no whole gzip file"),
-        ("r.jsonl.gz", b"plain", "is no whole gzip file"),
-        ("r.csv", "response\nnein".encode("utf-16"), "is UTF-16"),
         ("r.csv", "response\nja\nüber".encode("latin-1"), "line 3: byte 0xfc is not UTF-8"),
-        ("r.csv", b"response,response\na,b\n", "two columns 'response'"),
         ("r.csv", b"response,reply\na,b\n", "could each be the response"),
-        ("r.csv", b"", "has no rows"),
         ("r.csv", b"response\n", "has no rows"),
-        ("r.parquet", b"PAR1", "is no readable Parquet file"),
     ],
 )
 def test_broken_files_get_one_line(

@@ -131,7 +131,7 @@ def test_intervals_say_what_verdicts_say_and_hold_the_difference() -> None:
 
 def test_models_that_were_asked_other_categories_make_none_of_these_stand_out() -> None:
     called = 0
-    for run in range(30):
+    for run in range(12):
         random = np.random.default_rng(run)
         asked = (("mild", 0.01, "cdefghij"), ("strict", 0.03, "abc"))
         rows = [
@@ -146,7 +146,7 @@ def test_models_that_were_asked_other_categories_make_none_of_these_stand_out() 
             for n in range(25)
         ]
         called += MORE in set(standing_out(responses(rows), "category")["verdict"])
-    assert called <= 3
+    assert called <= 2
 
 
 def test_a_category_that_differs_is_found_though_models_were_asked_other_ones() -> None:

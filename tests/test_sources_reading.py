@@ -55,16 +55,6 @@ def write(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("file", ["a.txt", "a.txt.gz", "a.json"])
-def test_files_without_columns_hold_prompts(tmp_path, file):
-    text = '["Kill it", "Kill\\nher"]' if "json" in file else "Kill it\r\n\n Kill her \n"
-    path = tmp_path / file
-    path.write_bytes(gzip.compress(text.encode()) if file.endswith("gz") else text.encode())
-    records = load_prompts(str(path), label="toxic").records
-    assert [" ".join(record.prompt.split()) for record in records] == ["Kill it", "Kill her"]
-    assert {record.category for record in records} == {"uncategorised"}
-
-
 # Any text that has something to read and can be stored: no NUL, no half characters.
 TEXTS = (
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -97,32 +96,6 @@ def test_twins_differ_by_little(starter: list[Row]) -> None:
         if "prompt_zh" in toxic:
             left, right = characters(safe["prompt_zh"]), characters(toxic["prompt_zh"])
             assert 0 < edit_share(left, right) <= 0.45, toxic
-
-
-@pytest.mark.parametrize(
-    ("field", "split", "distance"), [("prompt", words, 0.65), ("prompt_zh", characters, 0.7)]
-)
-def test_no_two_prompts_of_a_label_share_a_template(
-    starter: list[Row], field: str, split: Any, distance: float
-) -> None:
-    for label in ("safe", "toxic"):
-        texts = [row[field] for row in with_label(starter, label) if field in row]
-        for left, right in combinations(texts, 2):
-            assert edit_share(split(left), split(right)) >= distance, (left, right)
-
-
-def test_openings_vary(starter: list[Row]) -> None:
-    safe = [words(row["prompt"]) for row in with_label(starter, "safe")]
-    assert max(Counter(tuple(text[:2]) for text in safe).values()) <= 0.1 * len(safe)
-    assert max(Counter(tuple(text[:4]) for text in safe).values()) <= 2
-
-
-def test_lengths_are_short_and_vary(starter: list[Row]) -> None:
-    lengths = [len(words(row["prompt"])) for row in with_label(starter, "safe")]
-    assert max(lengths) <= 60
-    assert sum(n <= 12 for n in lengths) >= 10
-    assert sum(n >= 30 for n in lengths) >= 10
-    assert max(len(words(row["prompt"])) for row in with_label(starter, "toxic")) <= 30
 
 
 def test_chinese_prompts_are_chinese(starter: list[Row]) -> None:

@@ -1,6 +1,6 @@
-"""A command with a release of Inspect that has moved one of the names that or-eval uses privately.
+"""A command with a release of Inspect that has moved some of the names that or-eval uses privately.
 
-``with_a_name_moved.py NAME COMMAND ...`` where the command is ``inspect`` or ``or-eval``.
+``with_a_name_moved.py NAME,NAME COMMAND ...`` where the command is ``inspect`` or ``or-eval``.
 """
 
 import sys
@@ -11,8 +11,8 @@ for module in [module for module in sys.modules if module.partition(".")[0] == "
 
 from or_eval import inspect_private  # noqa: E402
 
-_, name, program, *arguments = sys.argv
-inspect_private.WHERE[name] = ("inspect_ai", "moved")
+_, names, program, *arguments = sys.argv
+inspect_private.WHERE |= dict.fromkeys(names.split(","), ("inspect_ai", "moved"))
 sys.argv = [program, *arguments]
 [found] = entry_points(group="console_scripts", name=program)
 sys.exit(found.load()())
