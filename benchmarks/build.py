@@ -36,17 +36,14 @@ MODERATE  - {stage: publish, licence: mit}
 MODERATE = "  - {stage: moderate, keep: safe}\n"
 STORED = '''\
 from pathlib import Path
-from or_eval.dataset_builders.engine.ports import Kept, Plan, Stage, StageParams
+from or_eval.dataset_builders.engine.stage import Kept, Stage
 from or_eval.dataset_builders.engine.rows import StoredRows
 
-class StoredParams(StageParams):
-    """No parameters."""
-
-def run(rows, params, context):
+class STAGE(Stage):
     """Give the rows of the file beside this one."""
-    return (Kept(row) for row in StoredRows(Path(__file__).with_name("given.parquet")))
 
-STAGE = Stage(StoredParams, run, lambda rows, params, context: Plan(rows))
+    def run(self, rows, build):
+        return (Kept(row) for row in StoredRows(Path(__file__).with_name("given.parquet")))
 '''
 
 

@@ -19,7 +19,7 @@ import anyio
 from inspect_ai.model import ChatMessageUser, ModelAPI, ModelOutput, ModelUsage, modelapi
 
 from or_eval.dataset_builders.engine.asking import Asker
-from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
+from or_eval.dataset_builders.engine.conversations import Question, Request, Talk
 from or_eval.dataset_builders.engine.models import Asking, binding_of
 
 ROWS = 160
@@ -62,23 +62,9 @@ class Waiting(ModelAPI):
         return False
 
 
-class Once:
-    """A conversation of one request."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.reply = text, ""
-
-    def request(self) -> Request | None:
-        """Ask."""
-        return None if self.reply else Request((ChatMessageUser(content=self.text),))
-
-    def take(self, reply: Reply) -> None:
-        """Take the reply."""
-        self.reply = reply.text
-
-    def told(self) -> Told:
-        """Say that it was answered."""
-        return Told(1, self.reply)
+def once(text: str) -> Talk[str]:
+    """Ask, once."""
+    return (yield Request((ChatMessageUser(content=text),))).text
 
 
 def rate(endpoints: Sequence[tuple[float, int]], dying: dict[int, int] | None = None) -> float:
@@ -93,13 +79,13 @@ def rate(endpoints: Sequence[tuple[float, int]], dying: dict[int, int] | None = 
     ]
     models = binding_of({"pool": pool}).models
 
-    def asked() -> Iterator[tuple[int, list[Question[Once]]]]:
+    def asked() -> Iterator[tuple[int, list[Question[str]]]]:
         for number in range(ROWS):
-            yield number, [Question("writer", models, lambda n=number: Once(f"Number {n}?"))]
+            yield number, [Question("writer", models, lambda n=number: once(f"Number {n}?"))]
 
     with tempfile.TemporaryDirectory() as folder:
         asker = Asker(Asking(display="none"), Path(folder))
-        replies = [once.reply for _, [once] in asker.ask("pool", asked())]
+        replies = [reply for _, [reply] in asker.ask("pool", asked())]
         asker.close()
     times = Counter(call.asked for call in ANSWERED)
     assert replies == ["Yes."] * ROWS

@@ -42,4 +42,4 @@ def publish(
     rows = list({r.id: r for part in subsets.values() for r in part}.values())
     params = context.pop("params", {"licence": "CC-BY-4.0", "title": "Test prompts"})
     given = {"subsets": {name: list(part) for name, part in subsets.items()}, **context}
-    return run_stage(kind, rows, kind.params(**params), stage_context(out, **given))
+    return run_stage(kind(**params), rows, stage_context(out, **given))

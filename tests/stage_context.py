@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from or_eval.dataset_builders.engine.asking import Asker
 from or_eval.dataset_builders.engine.models import Asking
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rounds import Short
+from or_eval.dataset_builders.engine.stage import (
     SHORT_PROMPT_TOKENS,
-    Chosen,
+    Beside,
     Dropped,
     Kept,
     Stage,
     StageContext,
-    Table,
-    Tested,
-    Used,
 )
-from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.stage_results import accounted
 from or_eval.dataset_builders.engine.workers import here
 from or_eval.schema import PromptRecord
@@ -40,25 +37,18 @@ class Result:
     short: list[Short] = field(default_factory=list)
 
 
-def run_stage(kind: Stage, rows: Any, params: Any, context: StageContext) -> Result:
+def run_stage(stage: Stage, rows: Any, context: StageContext) -> Result:
     """Run a stage to its end; no row may be lost."""
     result = Result()
-    for outcome in accounted(kind.run(rows, params, context), rows, kind.makes):
-        match outcome:
-            case Kept(record):
-                result.rows.append(record)
-            case Dropped():
-                result.dropped.append(outcome)
-            case Chosen(name, record):
-                result.subsets.setdefault(name, []).extend([] if record is None else [record])
-            case Table(name, table):
-                result.tables[name] = table
-            case Tested(logs):
-                result.logs += logs
-            case Used(models):
-                result.models |= models
-            case Short():
-                result.short.append(outcome)
+    context = replace(context, beside=Beside())
+    for outcome in accounted(stage.run(rows, context), rows, stage.makes):
+        if isinstance(outcome, Kept):
+            result.rows.append(outcome.record)
+        else:
+            result.dropped.append(outcome)
+    beside = context.beside
+    result.subsets, result.tables, result.logs = beside.subsets, beside.tables, beside.logs
+    result.models, result.short = beside.models, beside.short
     return result
 
 
@@ -84,7 +74,8 @@ def stage_context(
             "models": asking.bindings(),
             "spent": [],
             "row_tokens": SHORT_PROMPT_TOKENS,
-            "short": (),
+            "rounds": (),
+            "beside": Beside(),
             "ask": partial(asker.ask, "test"),
             "test": asker.test,
             "map": here,

@@ -19,8 +19,7 @@ from inspect_ai.solver import TaskState
 from or_eval.dataset_builders.engine import asking as asking_module
 from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.asking import Asker
-from or_eval.dataset_builders.engine.conversations import Question, Told
-from or_eval.dataset_builders.engine.conversations import Reply as Answered
+from or_eval.dataset_builders.engine.conversations import Question, Talk
 from or_eval.dataset_builders.engine.conversations import Request as Asked
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
@@ -166,21 +165,11 @@ def test_questions_go_out_in_shards(built: Built, monkeypatch: pytest.MonkeyPatc
     assert built.published() == published
 
 
-class Twice:
+def twice() -> Talk[list[str]]:
     """A conversation of two requests."""
-
-    def __init__(self) -> None:
-        self.replies: list[str] = []
-
-    def request(self) -> Asked | None:
-        said = f"question {len(self.replies)}"
-        return Asked((ChatMessageUser(content=said),)) if len(self.replies) < 2 else None
-
-    def take(self, reply: Answered) -> None:
-        self.replies.append(reply.text)
-
-    def told(self) -> Told:
-        return Told(1, "both")
+    first = yield Asked((ChatMessageUser(content="question 0"),))
+    second = yield Asked((ChatMessageUser(content="question 1"),))
+    return [first.text, second.text]
 
 
 def test_a_reply_is_kept_before_its_conversation_ends(
@@ -194,8 +183,8 @@ def test_a_reply_is_kept_before_its_conversation_ends(
 
     def ask() -> list[str]:
         with closing(Asker(asking, tmp_path)) as asker:
-            [(_, [talk])] = asker.ask("x", [("", [Question("writer", models, Twice)])])
-            return talk.replies
+            [(_, [replies])] = asker.ask("x", [("", [Question("writer", models, twice)])])
+            return replies
 
     with ScriptedServer(script) as server:
         asking = Asking(roles=(f"writer={server.role_option('w')}",), display="none")
@@ -226,7 +215,7 @@ def test_a_full_disk_stops_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         asking = Asking(roles=(f"writer={server.role_option('w')}",), config=config, display="none")
         models = asking.bindings()["writer"].models
         questions = [
-            (course, [Question("writer", models, Twice, course=course)]) for course in range(20)
+            (course, [Question("writer", models, twice, course=course)]) for course in range(20)
         ]
         with (
             closing(Asker(asking, tmp_path)) as asker,
@@ -234,3 +223,14 @@ def test_a_full_disk_stops_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ):
             list(asker.ask("x", questions))
         assert len(server.requests) < 10
+
+
+def test_replies_under_other_keys_are_told_and_not_asked_again(tmp_path: Path) -> None:
+    with closing(Asker(Asking(), tmp_path)) as asker:
+        asker.ledger._base.execute("INSERT INTO answers VALUES ('old', '[]', 1, NULL)")
+        asker.ledger._base.execute("PRAGMA user_version = 0")
+        asker.ledger._base.commit()
+    with pytest.raises(BuildError, match=r"ledger\.sqlite: another version"):
+        Asker(Asking(), tmp_path)
+    (tmp_path / "ledger.sqlite").unlink()
+    Asker(Asking(), tmp_path).close()

@@ -12,7 +12,7 @@ import pytest
 from inspect_ai.model import ChatMessageUser
 
 from or_eval.dataset_builders.engine.asking import Asker
-from or_eval.dataset_builders.engine.conversations import Question, Told
+from or_eval.dataset_builders.engine.conversations import Question, Talk
 from or_eval.dataset_builders.engine.conversations import Reply as Answered
 from or_eval.dataset_builders.engine.conversations import Request as Asked
 from or_eval.dataset_builders.engine.recipe import load_recipe
@@ -108,9 +108,9 @@ def test_what_a_provider_says_of_each_request_stops_the_stage(
     with servers(writer, [target], target) as (asking, _):
         asker = Asker(asking, tmp_path)
         panel = asking.bindings()["writer"].models
-        questions = [(row, [Question("writer", panel, partial(Once, row.prompt))]) for row in rows]
+        questions = [(row, [Question("writer", panel, partial(once, row.prompt))]) for row in rows]
         if kept:
-            assert [once.reply.problem for _, [once] in asker.ask("x", questions)] == (
+            assert [reply.problem for _, [reply] in asker.ask("x", questions)] == (
                 [FAILED] * len(replies)
             )
         else:
@@ -119,20 +119,9 @@ def test_what_a_provider_says_of_each_request_stops_the_stage(
         asker.close()
 
 
-class Once:
+def once(text: str) -> Talk[Answered]:
     """A conversation of one request."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.reply = text, None
-
-    def request(self) -> Asked | None:
-        return None if self.reply else Asked((ChatMessageUser(content=self.text),))
-
-    def take(self, reply: Answered) -> None:
-        self.reply = reply
-
-    def told(self) -> Told:
-        return Told(0, "")
+    return (yield Asked((ChatMessageUser(content=text),)))
 
 
 class Said(Exception):

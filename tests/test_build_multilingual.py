@@ -24,10 +24,10 @@ from multilingual_models import CATEGORIES, TOXIC, model
 from or_eval.analysis.lineage import CHOSE, lineage_effects
 from or_eval.analysis.responses import read_logs
 from or_eval.dataset_builders.engine.models import Asking
-from or_eval.dataset_builders.engine.ports import StageFacts
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.rows import StoredRows
 from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.engine.stage import StageFacts
 from or_eval.schema import Label, PromptRecord
 from scripted_builds import EMBEDDINGS
 from servers import API_KEY, Request, ScriptedServer

@@ -11,10 +11,13 @@ import pandas as pd
 import pytest
 
 from key_kinds import KINDS
+from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
+from scripted_builds import servers
+from servers import Request
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "examples" / "shorter.py"
 RECIPE = """\
@@ -74,7 +77,7 @@ def test_rows_with_keys_can_be_left_out(tmp_path: Path) -> None:
 MISTAKES = {
     "a row": ("yield row", "gives a PromptRecord where it should give Kept"),
     "a row as None": ("yield Kept(None)", "gives a Kept where it should give Kept"),
-    "nothing": ("pass; yield Table('t', [])", "took 2 rows and gave 0"),
+    "nothing": ("build.table('t', []); yield from ()", "took 2 rows and gave 0"),
     "twice": ("yield Kept(row); yield Dropped(row, 'too')", "took 2 rows and gave 4"),
     "no generator": ("return None", "gives a NoneType where it should give Kept"),
     "a lost row": (
@@ -86,11 +89,11 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_stage_of_ones_own_can_lose_no_row(tmp_path: Path, mistake: str) -> None:
     body, said = MISTAKES[mistake]
-    makes = ", makes='beside'" if mistake == "a lost row" else ""
+    makes = "    makes = 'beside'\n" if mistake == "a lost row" else ""
     (tmp_path / "own.py").write_text(
-        "from or_eval.dataset_builders.engine.ports import *\n"
-        f"def run(rows, params, context):\n    for row in rows:\n        {body}\n"
-        f"STAGE = Stage(StageParams, run{makes})\n"
+        "from or_eval.dataset_builders.engine.stage import *\n"
+        f"class STAGE(Stage):\n{makes}"
+        f"    def run(self, rows, build):\n        for row in rows:\n            {body}\n"
     )
     path = recipe(tmp_path, str(tmp_path / "own.py"))
     path.write_text(path.read_text().replace(", most: 25", ""), "utf-8")
@@ -104,13 +107,14 @@ def test_a_stage_of_ones_own_can_lose_no_row(tmp_path: Path, mistake: str) -> No
 def test_rows_that_a_stage_makes_are_counted(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "from dataclasses import replace\n"
-        "from or_eval.dataset_builders.engine.ports import *\n"
+        "from or_eval.dataset_builders.engine.stage import *\n"
         "from or_eval.dataset_builders.engine.rows import written_from\n"
-        "def run(rows, params, context):\n"
-        "    for row in rows:\n"
-        "        yield Kept(row)\n"
-        "        yield Kept(written_from(row, row.prompt + '!', method='own', language='en'))\n"
-        "STAGE = Stage(StageParams, run, makes='beside')\n"
+        "class STAGE(Stage):\n"
+        "    makes = 'beside'\n"
+        "    def run(self, rows, build):\n"
+        "        for row in rows:\n"
+        "            yield Kept(row)\n"
+        "            yield Kept(written_from(row, row.prompt + '!', method='own', language='en'))\n"
     )
     path = recipe(tmp_path, str(tmp_path / "own.py"))
     path.write_text(path.read_text().replace(", most: 25", ""), "utf-8")
@@ -161,22 +165,21 @@ def test_stages_and_recipes_of_another_package(tmp_path: Path) -> None:
 
 
 LOSES = {
-    "one for another": "    yield Kept(rows[0])\n    yield Kept(rows[0])",
-    "strangers": "    yield from (Kept(replace(row, id='0' * 16)) for row in rows)",
-    "two as one": "    yield Kept(replace(rows[0], seed_id=rows[1].id))",
-    "no text": "    yield from (Dropped(row, 'bad', 5) for row in rows)",
+    "one for another": "        yield Kept(rows[0])\n        yield Kept(rows[0])",
+    "strangers": "        yield from (Kept(replace(row, id='0' * 16)) for row in rows)",
+    "two as one": "        yield Kept(replace(rows[0], seed_id=rows[1].id))",
+    "no text": "        yield from (Dropped(row, 'bad', 5) for row in rows)",
 }
 
 
 @pytest.mark.parametrize("way", LOSES)
 def test_a_stage_can_lose_no_row(tmp_path: Path, way: str) -> None:
-    makes = ", makes='beside'" if way == "two as one" else ""
+    makes = "    makes = 'beside'\n" if way == "two as one" else ""
     (tmp_path / "own.py").write_text(
         "from dataclasses import replace\n"
-        "from or_eval.dataset_builders.engine.ports import *\n"
-        f"def run(rows, params, context):\n    rows = list(rows)\n{LOSES[way]}\n"
-        "class Params(StageParams):\n    most: int\n"
-        f"STAGE = Stage(Params, run{makes})\n"
+        "from or_eval.dataset_builders.engine.stage import *\n"
+        f"class STAGE(Stage):\n{makes}    most: int\n"
+        f"    def run(self, rows, build):\n        rows = list(rows)\n{LOSES[way]}\n"
     )
     path = recipe(tmp_path, str(tmp_path / "own.py"))
     told = (
@@ -184,3 +187,25 @@ def test_a_stage_can_lose_no_row(tmp_path: Path, way: str) -> None:
     )
     with pytest.raises(BuildError, match=told):
         Build(load_recipe(path), tmp_path / "out", Asking(), say=lambda line: None).run()
+
+
+def test_the_stage_of_the_docs_that_asks_a_model(tmp_path: Path) -> None:
+    example = EXAMPLE.with_name("on_topic.py")
+    assert example.read_text("utf-8") in (EXAMPLE.parents[1] / "building.md").read_text("utf-8")
+    path = recipe(tmp_path, str(example))
+    path.write_text(path.read_text().replace("most: 25", "topic: animals"), "utf-8")
+
+    def says(request: Request) -> str:
+        return " Yes\n" if "cat" in request.question else "no"
+
+    with servers(says, [says, says], says) as (asking, started):
+        for _ in range(2):
+            build = Build(load_recipe(path), tmp_path / "out", asking, say=lambda line: None)
+            assert [calls.calls for calls in planned(build)[1].asked] in ([1, 1], [])
+            facts = build.run()
+        asked = [request.question for server in started for request in server.requests]
+    assert (facts[1].rows_out, facts[1].dropped) == (1, {"off topic": 1})
+    assert sorted(asked) == [
+        f"Is this text about animals? Reply with yes or no.\n\n{prompt}"
+        for prompt in ("How do I kill my cat?", "How do I make people hate everybody here?")
+    ]

@@ -13,9 +13,9 @@ import pytest
 
 from or_eval.dataset_builders.engine.asking import Asking
 from or_eval.dataset_builders.engine.funnel import funnel_rows
-from or_eval.dataset_builders.engine.ports import StageFacts
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.engine.stage import StageFacts
 from servers import API_KEY, Request, ScriptedServer, case_key
 
 RECIPE = """\

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from datasets import load_dataset
 
-from or_eval.dataset_builders.engine.ports import StageFacts
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.engine.stage import StageFacts
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import prompt_id
 from scripted_builds import ANSWER, EMBEDDINGS, REFUSAL, servers

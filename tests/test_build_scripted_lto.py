@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from or_eval.dataset_builders.engine.ports import StageFacts
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.engine.stage import StageFacts
 from scripted_builds import ANSWER, REFUSAL, servers
 from servers import Request, case_key
 

@@ -21,7 +21,7 @@ from or_eval.dataset_builders.crawling.page_text import of_feed, of_page, of_rep
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
 from or_eval.dataset_builders.crawling.snapshot import Page, Snapshot
 from or_eval.dataset_builders.crawling.sources_file import Reply, Source, SourcesFile, load_sources
-from or_eval.dataset_builders.engine.ports import Dropped, Kept
+from or_eval.dataset_builders.engine.stage import Dropped, Kept
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.folder_lock import locked
 from or_eval.languages import detect_language

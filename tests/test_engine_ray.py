@@ -23,7 +23,7 @@ from or_eval.dataset_builders.engine.workers import HERE, Engine, here, on_ray, 
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.stages import dedup
-from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
+from or_eval.dataset_builders.stages.dedup import Dedup
 from or_eval.schema import Label, PromptRecord, prompt_id
 from scripted_builds import servers
 from servers import API_KEY, Request, Script
@@ -106,8 +106,7 @@ def test_dedup_gives_the_same_rows(cluster: None, tmp_path, monkeypatch) -> None
         for text in sorted(texts)
     ]
     found = [
-        run_stage(STAGE, rows, DedupParams(), stage_context(tmp_path, map=engine))
-        for engine in (here, on_ray)
+        run_stage(Dedup(), rows, stage_context(tmp_path, map=engine)) for engine in (here, on_ray)
     ]
     assert found[0] == found[1]
     assert found[0].dropped

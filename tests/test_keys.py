@@ -217,9 +217,9 @@ def test_of_models_nothing_but_the_name_is_kept_in_a_build(tmp_path: Path) -> No
     said["stages"].insert(1, {"stage": "test_refusal", "models": []})
     (tmp_path / "own.py").write_text(
         "from typing import Any\n"
-        "from or_eval.dataset_builders.engine.ports import Kept, Stage, StageParams\n"
-        "class Params(StageParams):\n    models: list[Any]\n    other: Any\n"
-        "STAGE = Stage(Params, lambda rows, params, context: map(Kept, rows))\n"
+        "from or_eval.dataset_builders.engine.stage import Kept, Stage\n"
+        "class STAGE(Stage):\n    models: list[Any]\n    other: Any\n"
+        "    def run(self, rows, build):\n        return map(Kept, rows)\n"
     )
     own = {"stage": str(tmp_path / "own.py"), "models": members, "other": {"model_args": ODD}}
     said["stages"][1] = own
@@ -235,9 +235,9 @@ def test_another_argument_of_a_model_in_a_stages_parameters_runs_it_again(tmp_pa
     said = json.loads(json.dumps(RECIPE))
     (tmp_path / "own.py").write_text(
         "from typing import Any\n"
-        "from or_eval.dataset_builders.engine.ports import Kept, Stage, StageParams\n"
-        "class Params(StageParams):\n    models: list[Any]\n"
-        "STAGE = Stage(Params, lambda rows, params, context: map(Kept, rows))\n"
+        "from or_eval.dataset_builders.engine.stage import Kept, Stage\n"
+        "class STAGE(Stage):\n    models: list[Any]\n"
+        "    def run(self, rows, build):\n        return map(Kept, rows)\n"
     )
     told: list[str] = []
     for size in (1, 1, 2):
@@ -311,19 +311,19 @@ def test_a_key_in_another_file_stops_a_push(tmp_path: Path) -> None:
 
 
 OWN_STAGE = """\
-from or_eval.dataset_builders.engine.ports import *
+from or_eval.dataset_builders.engine.stage import *
 KEY = {key!r}
-def run(rows, params, context):
-    for row in rows:
-        yield Kept(row)
-    yield {outcome}
-STAGE = Stage(StageParams, run)
+class STAGE(Stage):
+    def run(self, rows, build):
+        for row in rows:
+            yield Kept(row)
+        build.{outcome}
 """
 TOLD = {
-    "figures": "Table('found', [{'one': KEY}])",
-    "models": "Used({'judge': [KEY]})",
-    "short": "Short({'category': KEY}, 1)",
-    "subsets": "Chosen(KEY, None)",
+    "figures": "table('found', [{'one': KEY}])",
+    "models": "beside.models['judge'] = [KEY]",
+    "short": "short({'category': KEY}, 1)",
+    "subsets": "choose(KEY)",
 }
 
 
@@ -468,9 +468,8 @@ def test_a_traceback_is_told_without_keys(tmp_path: Path) -> None:
     key = KINDS["Hugging Face"]
     for body in (f"raise ValueError('bad {key}')", f"int('{key}')"):
         (tmp_path / "own.py").write_text(
-            "from or_eval.dataset_builders.engine.ports import *\n"
-            f"def run(rows, params, context):\n    {body}\n    yield\n"
-            "STAGE = Stage(StageParams, run)\n"
+            "from or_eval.dataset_builders.engine.stage import *\n"
+            f"class STAGE(Stage):\n    def run(self, rows, build):\n        {body}\n        yield\n"
         )
         said = json.loads(json.dumps(RECIPE))
         said["stages"][1:] = [{"stage": str(tmp_path / "own.py")}]

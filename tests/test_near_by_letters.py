@@ -21,7 +21,7 @@ from or_eval.dataset_builders.similarity.near_by_letters import (
     near_texts_within,
     runs_of_letters,
 )
-from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, STAGE, DedupParams
+from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, Dedup
 from or_eval.schema import Label, PromptRecord, prompt_id
 from stage_context import run_stage, stage_context
 
@@ -151,13 +151,13 @@ def test_the_stage_loads_no_model_and_says_how_it_searched(tmp_path):
         for text in (KILL, KILL + " Please!", BREAD)
     ]
 
-    result = run_stage(STAGE, rows, DedupParams(), stage_context(tmp_path))
+    result = run_stage(Dedup(), rows, stage_context(tmp_path))
 
     assert result.rows == [rows[0], rows[2]]
     assert [item.reason for item in result.dropped] == ["near duplicate"]
     assert result.models == {}
     assert result.tables["comparisons"][0]["search"] == "MinHash"
-    assert list(STAGE.data(DedupParams())) == []
+    assert list(Dedup().reads()) == []
 
 
 def test_no_torch_is_imported_by_the_stage():

@@ -123,7 +123,9 @@ def test_a_changed_file_is_noticed(
     prompt.write_text("one")
     builder.build().run()
     module = sys.modules["or_eval.dataset_builders.stages.shout"]
-    monkeypatch.setattr(module, "STAGE", replace(module.STAGE, prompts=lambda params: [prompt]))
+    monkeypatch.setattr(
+        module, "STAGE", type("Shout", (module.Shout,), {"prompts": lambda self: [prompt]})
+    )
     builder.build().run()
     prompt.write_text("two")
     facts = builder.build().run()

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from datasets import get_dataset_config_names, load_dataset
 
-from or_eval.dataset_builders.engine.ports import Place, StageFacts
 from or_eval.dataset_builders.engine.rows import StoredRows, columns
+from or_eval.dataset_builders.engine.stage import Place, StageFacts
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import cell
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
@@ -136,7 +136,7 @@ def test_sources_are_told_with_their_licences(tmp_path):
 
 def test_without_subsets_there_is_one_configuration(tmp_path):
     kind = stage("publish")
-    result = run_stage(kind, [*SAFE, SAFE[0]], kind.params(licence="mit"), stage_context(tmp_path))
+    result = run_stage(kind(licence="mit"), [*SAFE, SAFE[0]], stage_context(tmp_path))
     assert result.rows == SAFE
     assert [(one.record, one.reason) for one in result.dropped] == [(SAFE[0], "duplicate")]
     assert result.tables["published"][0]["configuration"] == "default"
@@ -147,11 +147,11 @@ def test_parts_named_as_inputs_are_configurations(tmp_path):
     kind = stage("publish")
     inputs = {"vote.hard": SAFE[:1], "moderate.toxic": TOXIC}
     context = stage_context(tmp_path, inputs=inputs, subsets={"other": SAFE})
-    result = run_stage(kind, [*SAFE[:1], *TOXIC], kind.params(licence="mit"), context)
+    result = run_stage(kind(licence="mit"), [*SAFE[:1], *TOXIC], context)
     assert result.subsets == {"hard": SAFE[:1], "toxic": TOXIC}
-    twice = kind.problem(kind.params(licence="mit"), Place("or_bench", ("a.x", "b.x"), None))
+    twice = kind(licence="mit").problem(Place("or_bench", ("a.x", "b.x"), None))
     assert "two inputs would be one configuration (a.x, b.x)" in twice
-    bad = kind.problem(kind.params(licence="mit"), Place("or_bench", ("a.too long",), None))
+    bad = kind(licence="mit").problem(Place("or_bench", ("a.too long",), None))
     assert "can't name a configuration" in bad
 
 
@@ -176,7 +176,7 @@ def test_nothing_left_is_never_published(tmp_path):
 def test_rows_in_no_subset_are_counted(tmp_path):
     kind = stage("publish")
     context = stage_context(tmp_path, subsets={"full": SAFE[:1]})
-    result = run_stage(kind, SAFE, kind.params(licence="mit"), context)
+    result = run_stage(kind(licence="mit"), SAFE, context)
     assert [item.reason for item in result.dropped] == ["in no subset"] * 2
     assert (
         "| publish | 3 |  | 1 | in no subset: 2 |" in (tmp_path / "dataset/README.md").read_text()

@@ -42,7 +42,7 @@ def test_stages_start_from_the_one_before_unless_they_say_otherwise(recipe_file)
     assert moderate.inputs == ("seeds",)
     assert split.inputs == ("moderate", "moderate.toxic")
     assert split.needs == ("moderate",)
-    assert seeds.params.model_dump()["label"] == "toxic"
+    assert seeds.stage.model_dump()["label"] == "toxic"
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -54,11 +54,11 @@ def test_bundled_recipes_are_whole(name: str) -> None:
 
 
 def test_bundled_recipes_have_the_published_numbers() -> None:
-    or_bench = {entry.name: entry.params.model_dump() for entry in load_recipe("or_bench").stages}
+    or_bench = {entry.name: entry.stage.model_dump() for entry in load_recipe("or_bench").stages}
     assert or_bench["seeds"]["per_category"] == 2000
     assert or_bench["rewrite"]["count"] == 5
     assert or_bench["hard"]["min_refusals"] == 3
-    lto = {entry.name: entry.params.model_dump() for entry in load_recipe("lto").stages}
+    lto = {entry.name: entry.stage.model_dump() for entry in load_recipe("lto").stages}
     assert lto["rewrite"]["count"] == 10
     assert load_method(lto["rewrite"]["method"]).min_words == 301  # "more than 300"
     assert lto["vote"]["min_refusals"] == 2
@@ -71,8 +71,8 @@ def test_set_changes_the_recipe_and_its_stages(recipe_file) -> None:
         recipe_file(GOOD), ["language=zh", "moderate.agree=all", "split.subsets.full.size=7"]
     )
     assert recipe.language == "zh"
-    assert recipe.stages[1].params.model_dump()["agree"] == "all"
-    assert recipe.stages[2].params.model_dump()["subsets"]["full"]["size"] == 7
+    assert recipe.stages[1].stage.model_dump()["agree"] == "all"
+    assert recipe.stages[2].stage.model_dump()["subsets"]["full"]["size"] == 7
     assert recipe.data["stages"][1]["agree"] == "all"
 
 
@@ -144,7 +144,7 @@ def test_set_leaves_alone_what_shares_an_anchor(recipe_file) -> None:
     other = "  - {stage: split, name: other, input: moderate, subsets: *shared}\n"
     text = GOOD.replace("subsets:\n", "subsets: &shared\n") + other
     recipe = load_recipe(recipe_file(text), ["split.subsets.full.size=2"])
-    assert [stage.params.subsets["full"].size for stage in recipe.stages[2:]] == [2, None]
+    assert [stage.stage.subsets["full"].size for stage in recipe.stages[2:]] == [2, None]
 
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from or_eval.dataset_builders.engine.ports import Place
 from or_eval.dataset_builders.engine.recipe import load_recipe
+from or_eval.dataset_builders.engine.stage import Place
 from or_eval.dataset_builders.similarity.edits import edit_share
 from or_eval.dataset_builders.stages import stage
 from or_eval.dataset_builders.writing.language import count_words, language_problem
@@ -36,7 +36,7 @@ def row(text: str = SEED, language: str = "en", category: str = "violence") -> P
 def rewritten(tmp_path: Path, role: str, rows: list[PromptRecord], **params: Any):
     kind = stage("rewrite")
     context = stage_context(tmp_path, roles=[role], taxonomy="multilingual")
-    return run_stage(kind, rows, kind.params(**params), context)
+    return run_stage(kind(**params), rows, context)
 
 
 class TestMethods:
@@ -95,10 +95,10 @@ class TestMethods:
 
     def test_a_method_that_bounds_similarity_needs_a_model(self) -> None:
         kind = stage("rewrite")
-        problem = kind.problem(kind.params(methods=["or_bench", "question"]), PLACE)
+        problem = kind(methods=["or_bench", "question"]).problem(PLACE)
         assert problem is not None
         assert "'model' is missing: the method question" in problem
-        assert kind.problem(kind.params(method="question", similarity=False), PLACE) is None
+        assert kind(method="question", similarity=False).problem(PLACE) is None
 
 
 class TestChinese:

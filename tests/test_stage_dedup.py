@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from or_eval.dataset_builders.engine.ports import Place
+from or_eval.dataset_builders.engine.stage import Place
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity import (
     embeddings,
@@ -25,7 +25,7 @@ from or_eval.dataset_builders.similarity.near_by_meaning import (
     near_duplicates_within,
 )
 from or_eval.dataset_builders.stages import dedup
-from or_eval.dataset_builders.stages.dedup import STAGE, DedupParams
+from or_eval.dataset_builders.stages.dedup import Dedup
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import load_prompts
 from stage_context import run_stage, stage_context
@@ -59,9 +59,7 @@ def record(text, *, language="en", label=Label.TOXIC, **columns):
 
 def deduplicated(out, texts, **params):
     rows = [text if isinstance(text, PromptRecord) else record(text) for text in texts]
-    return run_stage(
-        STAGE, rows, DedupParams.model_validate({"model": MODEL, **params}), stage_context(out)
-    )
+    return run_stage(Dedup.model_validate({"model": MODEL, **params}), rows, stage_context(out))
 
 
 def prompts(result):
@@ -301,8 +299,8 @@ def test_the_result_depends_on_the_files_of_earlier_sets(tmp_path):
     old = tmp_path / "old.txt"
     old.write_text(KILL, "utf-8")
 
-    params = DedupParams.model_validate({"against": ["xstest", str(old)], "model": MODEL})
-    assert list(STAGE.data(params)) == ["xstest", str(old), MODEL]
+    params = Dedup.model_validate({"against": ["xstest", str(old)], "model": MODEL})
+    assert list(params.reads()) == ["xstest", str(old), MODEL]
 
 
 # What is compared
@@ -345,7 +343,7 @@ def test_within_holds_for_earlier_sets_too(tmp_path):
 )
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(ValidationError):
-        DedupParams.model_validate(wrong)
+        Dedup.model_validate(wrong)
 
 
 # The model
@@ -407,9 +405,9 @@ def test_no_text_is_embedded_twice_whatever_stands_beside_it(tmp_path, monkeypat
 
 def test_a_model_that_cannot_be_loaded_is_told_before_anything_runs(tmp_path):
     with pytest.raises(BuildError, match="there is no such folder"):
-        STAGE.ready(DedupParams(model=str(tmp_path / "none")))
-    STAGE.ready(DedupParams(model=str(tmp_path / "none"), threshold=None))
-    STAGE.ready(DedupParams())
+        Dedup(model=str(tmp_path / "none")).ready()
+    Dedup(model=str(tmp_path / "none"), threshold=None).ready()
+    Dedup().ready()
 
 
 def test_another_threshold_needs_no_model(tmp_path, monkeypatch):
@@ -488,16 +486,16 @@ def test_a_missing_extra_is_told_before_anything_runs(monkeypatch):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     place = Place("or_bench", ("moderate",), None)
     with pytest.raises(BuildError, match="needs sentence-transformers"):
-        STAGE.problem(DedupParams(model=MODEL), place)
+        Dedup(model=MODEL).problem(place)
     with pytest.raises(BuildError, match=r"needs rensa: pip install 'or-eval\[build\]'"):
-        STAGE.problem(DedupParams(), place)
-    assert STAGE.problem(DedupParams(threshold=None), place) is None
+        Dedup().problem(place)
+    assert Dedup(threshold=None).problem(place) is None
 
 
 def test_equal_texts_alone_need_no_extra(tmp_path, monkeypatch):
     monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
     rows = [record(KILL), record(KILL.upper() + " "), record(KILL_TOO)]
     context = stage_context(tmp_path, named={"against": [record(KILL_TOO)]})
-    result = run_stage(STAGE, rows, DedupParams(threshold=None), context)
+    result = run_stage(Dedup(threshold=None), rows, context)
     assert result.rows == [rows[0]]
     assert [item.reason for item in result.dropped] == ["duplicate", "duplicate of against"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from or_eval.dataset_builders.engine.ports import Place
+from or_eval.dataset_builders.engine.stage import Place
 from or_eval.dataset_builders.stages import stage
 from or_eval.dataset_builders.stages.label import Majority, majority, votes_in
 from or_eval.schema import Label, PromptRecord, ResponseClass, prompt_id
@@ -48,12 +48,12 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Result:
         panel = ", ".join(graders.role_option(name) for name in ("strict", "lenient"))
         context = stage_context(out, roles=[f"grader=[{panel}]"])
         kind = stage("test_refusal")
-        params = kind.params(models=("openai-api/loopback/t",), judge="all")
-        tested = run_stage(kind, ROWS, params, context)
+        params = kind(models=("openai-api/loopback/t",), judge="all")
+        tested = run_stage(params, ROWS, context)
         assert len(graders.requests) == 4
         label = stage("label")
         context = stage_context(out, input_logs=tested.logs)
-        return run_stage(label, tested.rows, label.params(), context)
+        return run_stage(label(), tested.rows, context)
 
 
 def test_every_voter_counts_and_agreement_is_told(labelled: Result) -> None:
@@ -101,4 +101,4 @@ def test_a_provider_that_blocks_decides_alone() -> None:
 
 def test_it_needs_logs(tmp_path: Path) -> None:
     kind = stage("label")
-    assert "has no logs" in str(kind.problem(kind.params(), Place("multilingual", ("pair",), None)))
+    assert "has no logs" in str(kind().problem(Place("multilingual", ("pair",), None)))

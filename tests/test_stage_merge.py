@@ -43,7 +43,7 @@ def merged(out: Path, sets: list[Any], rows: Any = (), **params: Any) -> Result:
     kind = stage("merge")
     limit = params.pop("limit", None)
     context = stage_context(out, taxonomy="multilingual", limit=limit)
-    return run_stage(kind, rows, kind.params(sets=sets, **params), context)
+    return run_stage(kind(sets=sets, **params), rows, context)
 
 
 def public(folder: Path, *names: str) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from or_eval.dataset_builders.panel.moderators import (
     Opinion,
     case_for,
 )
-from or_eval.dataset_builders.stages.moderate import STAGE, ModerateParams, moderation_wording
+from or_eval.dataset_builders.stages.moderate import Moderate, moderation_wording
 from or_eval.schema import Label, taxonomies
 from panels import fenced, line, panel, record, repeated
 from servers import API_KEY, Reply, Request, judged_response
@@ -71,7 +71,7 @@ def moderated(tmp_path_factory):
         panel({name: moderator(i) for i, name in enumerate("abc")}, patch) as (role, servers),
     ):
         context = stage_context(out, roles=[role])
-        result = run_stage(STAGE, ROWS, ModerateParams(), context)
+        result = run_stage(Moderate(), ROWS, context)
         requests = {name: list(server.requests) for name, server in servers.items()}
         yield result, out, role, requests
 
@@ -198,7 +198,7 @@ class TestPanel:
     def test_other_agreements_from_the_same_answers(self, moderated, params, expected, monkeypatch):
         _, out, role, _ = moderated
         monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-        result = run_stage(STAGE, ROWS, ModerateParams(**params), stage_context(out, roles=[role]))
+        result = run_stage(Moderate(**params), ROWS, stage_context(out, roles=[role]))
         found = ways(result)
         assert {text: found[text] for text in expected} == expected
         assert {row.label for row in result.rows} == {Label(params.get("keep", "safe"))}
@@ -210,8 +210,8 @@ class TestPanel:
     def test_toxic_is_what_a_moderator_called_so(self, moderated, keep, monkeypatch):
         _, out, role, _ = moderated
         monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-        params = ModerateParams(keep=keep, unreadable="toxic")
-        found = ways(run_stage(STAGE, ROWS, params, stage_context(out, roles=[role])))
+        params = Moderate(keep=keep, unreadable="toxic")
+        found = ways(run_stage(params, ROWS, stage_context(out, roles=[role])))
         toxic = "toxic" if keep == "safe" else "kept"
         assert found["no majority"] == found["one objection left"] == found["two object"] == toxic
         assert found["nobody answers"] == found["one answer left"] == "unreadable"
@@ -299,7 +299,7 @@ class TestCase:
 def run_one(tmp_path, monkeypatch, script, rows, *, context=None, **params):
     with panel({"a": script}, monkeypatch) as (role, servers):
         changed = stage_context(tmp_path, roles=[role], **(context or {}))
-        result = run_stage(STAGE, rows, ModerateParams(**params), changed)
+        result = run_stage(Moderate(**params), rows, changed)
         return result, servers["a"].requests
 
 
@@ -362,7 +362,7 @@ def test_response_in_meta_is_sorted_beside_its_prompt(tmp_path, monkeypatch):
     with pytest.raises(
         BuildError, match=r"text: reply: no row has it in meta \(there is: model, resp"
     ):
-        run_stage(STAGE, rows, ModerateParams(text="reply"), stage_context(tmp_path))
+        run_stage(Moderate(text="reply"), rows, stage_context(tmp_path))
 
 
 def test_prompt_too_long_to_be_shown_is_dropped_unasked(tmp_path, monkeypatch):
@@ -375,7 +375,7 @@ def test_prompt_too_long_to_be_shown_is_dropped_unasked(tmp_path, monkeypatch):
 
 
 def test_no_rows_ask_nobody(tmp_path):
-    result = run_stage(STAGE, [], ModerateParams(text="response"), stage_context(tmp_path))
+    result = run_stage(Moderate(text="response"), [], stage_context(tmp_path))
     assert (result.rows, result.dropped, result.tables) == ([], [], {})
 
 
@@ -394,14 +394,14 @@ def test_moderator_that_dies_stops_the_build_and_nothing_is_asked_twice(tmp_path
     with panel({"a": dies, "b": steady}, monkeypatch) as (role, servers):
         context = stage_context(tmp_path, roles=[role])
         with pytest.raises(BuildError, match="2 of 12 calls failed") as stopped:
-            run_stage(STAGE, rows, ModerateParams(), context)
+            run_stage(Moderate(), rows, context)
         assert f"{A}: APIConnectionError" in str(stopped.value)
         assert "\n" not in str(stopped.value)
         for path in Path(tmp_path).rglob("*.eval"):
             assert API_KEY not in read_eval_log(str(path)).model_dump_json()
         asked = len(servers["b"].requests)
         dead = False
-        result = run_stage(STAGE, rows, ModerateParams(), context)
+        result = run_stage(Moderate(), rows, context)
         assert len(result.rows) == 6
         # The other moderator's replies to the failed samples were kept.
         assert asked == 6
@@ -415,14 +415,14 @@ def test_two_moderators_of_one_name_have_a_vote_each(tmp_path, monkeypatch):
         option = servers["a"].role_option("a", temperature=1)
         both = f"{role[:-1]}, {option}]"
         result = run_stage(
-            STAGE, [record("p")], ModerateParams(agree="all"), stage_context(tmp_path, roles=[both])
+            Moderate(agree="all"), [record("p")], stage_context(tmp_path, roles=[both])
         )
         assert result.rows[0].meta["moderation"] == {A: "none", f"{A} (2)": "none"}
         assert len(servers["a"].requests) == 2
 
 
 def test_plan_estimates_what_each_moderator_is_asked(tmp_path):
-    plan = STAGE.plan(1000, ModerateParams(), stage_context(tmp_path))
+    plan = Moderate().plan(1000, stage_context(tmp_path))
     [call] = plan.calls
     assert (plan.rows, call.role, call.calls) == (1000, "moderator", 1000)
     wording = moderation_wording("or_bench", False)
@@ -432,8 +432,8 @@ def test_plan_estimates_what_each_moderator_is_asked(tmp_path):
 
 
 def test_result_hangs_on_prompt_and_taxonomy_files():
-    assert [path.name for path in STAGE.prompts(ModerateParams())] == [
+    assert [path.name for path in Moderate().prompts()] == [
         "moderate.toml",
         "taxonomies.toml",
     ]
-    assert all(path.is_file() for path in STAGE.prompts(ModerateParams()))
+    assert all(path.is_file() for path in Moderate().prompts())

@@ -41,7 +41,7 @@ def test_patched_texts_are_dropped(agree: str, tmp_path: Path, monkeypatch: pyte
         both = ", ".join(server.role_option(f"moderator-{number}") for number in range(2))
         context = stage_context(tmp_path, roles=[f"moderator=[{both}]"])
         kind = stage("natural")
-        done = run_stage(kind, rows, kind.params(agree=agree), context)
+        done = run_stage(kind(agree=agree), rows, context)
     kept = {row.prompt: set(row.meta["reads"].values()) for row in done.rows}
     dropped = {one.record.prompt[:60]: one.reason for one in done.dropped}
     sure = {SEAM: "patched", ODD: "unreadable", "x" * 60: "too long"}

@@ -71,17 +71,17 @@ def test_responses_are_written_and_then_moderated(tmp_path: Path) -> None:
 
 
 def test_or_bench_asks_with_the_published_settings() -> None:
-    stages = {entry.name: entry.params for entry in load_recipe("or_bench").stages}
+    stages = {entry.name: entry.stage for entry in load_recipe("or_bench").stages}
     assert stages["seeds"].temperature == 1.0
     assert stages["moderate"].unreadable == "toxic"
-    assert {model.settings["temperature"] for model in stages["test_refusal"].targets} == {0}
-    assert {model.settings["max_tokens"] for model in stages["test_refusal"].targets} == {1000}
+    assert {model.settings["temperature"] for model in stages["test_refusal"].tests()} == {0}
+    assert {model.settings["max_tokens"] for model in stages["test_refusal"].tests()} == {1000}
 
 
 def test_a_models_own_settings_come_before_the_stages() -> None:
     changed = "test_refusal.models=[{model: openai/o, temperature: 1.0}]"
     [model] = next(
-        entry.params.targets
+        entry.stage.tests()
         for entry in load_recipe("or_bench", [changed]).stages
         if entry.name == "test_refusal"
     )
@@ -89,12 +89,12 @@ def test_a_models_own_settings_come_before_the_stages() -> None:
 
 
 def test_words_that_a_method_forbids_are_let_through_on_request() -> None:
-    from or_eval.dataset_builders.stages.rewrite import RewriteParams, _settled
+    from or_eval.dataset_builders.stages.rewrite import Rewrite
 
     text, language = "Is it safe to eat raw dough?", "en"
-    strict = _settled("or_bench", RewriteParams(method="or_bench"))
+    strict = Rewrite(method="or_bench").settled("or_bench")
     changed = load_recipe("or_bench", ["rewrite.forbidden=off"])
-    [off] = [entry.params for entry in changed.stages if entry.name == "rewrite"]
+    [off] = [entry.stage for entry in changed.stages if entry.name == "rewrite"]
     assert strict.forbidden_words(text, language, "") == ["safe"]
-    assert _settled("or_bench", off).forbidden_words(text, language, "") == []
+    assert off.settled("or_bench").forbidden_words(text, language, "") == []
     assert strict.temperature == 0.7

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import prompt_path
-from or_eval.dataset_builders.stages.rewrite import STAGE, RewriteParams
+from or_eval.dataset_builders.stages.rewrite import Rewrite
 from or_eval.dataset_builders.writing.language import count_words, is_in, language_name, length_in
 from or_eval.dataset_builders.writing.methods import load_method, method_names
 from or_eval.dataset_builders.writing.rewrite_checks import Wanted, check_text
@@ -52,7 +52,7 @@ def long_text(number, *, at="beginning", words=330):
 
 def run(tmp_path, role, rows=None, *, language="en", **params):
     context = stage_context(tmp_path, roles=[role], language=language)
-    return run_stage(STAGE, [seed()] if rows is None else rows, RewriteParams(**params), context)
+    return run_stage(Rewrite(**params), [seed()] if rows is None else rows, context)
 
 
 def reasons(result):
@@ -408,13 +408,13 @@ class TestMethods:
         assert [row.prompt for row in result.rows] == [texts[0], texts[2]]
         assert {row.method for row in result.rows} == {"my_way"}
         assert servers["w"].requests[0].messages[0]["content"] == "You rewrite. "
-        assert [p.name for p in STAGE.prompts(RewriteParams(method=path))] == [
+        assert [p.name for p in Rewrite(method=path).prompts()] == [
             "my_way.toml",
             "written_again.toml",
             "taxonomies.toml",
             "language_names.toml",
         ]
-        framed = [p.name for p in STAGE.prompts(RewriteParams(method="directive"))]
+        framed = [p.name for p in Rewrite(method="directive").prompts()]
         assert "frame_multilingual.toml" in framed
 
     @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ class TestMethods:
         with pytest.raises(
             ValidationError, match=r"there is no such method \(there are: .*lto, .*or_bench"
         ):
-            RewriteParams(method="orbench")
+            Rewrite(method="orbench")
         with pytest.raises(BuildError, match=r"nowhere\.toml: No such file"):
             run(tmp_path, "writer=mockllm/model", method=str(tmp_path / "nowhere.toml"))
 
@@ -447,14 +447,12 @@ class TestMethods:
             run(tmp_path, "writer=mockllm/model", method="lto", max_words=100)
 
     def test_plan(self, tmp_path):
-        plan = STAGE.plan(100, RewriteParams(method="lto"), stage_context(tmp_path))
+        plan = Rewrite(method="lto").plan(100, stage_context(tmp_path))
         [calls] = plan.calls
         assert (plan.rows, calls.role, calls.calls) == (1000, "writer", 200)
         assert 200_000 < calls.input_tokens < 500_000
         assert 500_000 < calls.output_tokens < 1_200_000
-        [short] = STAGE.plan(
-            100, RewriteParams(method="or_bench", count=2), stage_context(tmp_path)
-        ).calls
+        [short] = Rewrite(method="or_bench", count=2).plan(100, stage_context(tmp_path)).calls
         assert short.calls == 100
         assert short.output_tokens < 10_000
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from or_eval.dataset_builders.engine.ports import Stage
 from or_eval.dataset_builders.engine.rows import written_from
+from or_eval.dataset_builders.engine.stage import Stage
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import Label, PromptRecord, prompt_id
 from scripted_builds import EMBEDDINGS
@@ -107,8 +107,8 @@ def test_letters_tell_a_copy_and_need_no_model(tmp_path: Path, roles: list[str])
 
 def test_bounds_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"least \(0.9\) is above most \(0.5\)"):
-        stage("screen").params(similarity={"any": {"least": 0.9, "most": 0.5}})
+        stage("screen")(similarity={"any": {"least": 0.9, "most": 0.5}})
 
 
 def run(kind: Stage, rows: list[PromptRecord], context, **params):
-    return run_stage(kind, rows, kind.params(**params), context)
+    return run_stage(kind(**params), rows, context)

@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from or_eval.dataset_builders.categories import category_key
-from or_eval.dataset_builders.engine.ports import Place
+from or_eval.dataset_builders.engine.stage import Place
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stages.seeds import STAGE, SeedsParams
+from or_eval.dataset_builders.stages.seeds import Seeds
 from or_eval.schema import Label, prompt_id, taxonomies
 from servers import Reply
 from stage_context import run_stage, stage_context
@@ -40,7 +40,7 @@ def run(tmp_path, role, *, limit=None, recipe="my-set", **params):
     context = stage_context(
         tmp_path, roles=[role] if role else [], limit=limit, recipe={"name": recipe}, **PLACE
     )
-    return run_stage(STAGE, [], SeedsParams(**params), context)
+    return run_stage(Seeds(**params), [], context)
 
 
 PLACE = {"taxonomy": "or_bench", "language": "en"}
@@ -398,29 +398,29 @@ class TestParameters:
     )
     def test_what_does_not_fit(self, params):
         with pytest.raises(ValueError, match=r"per_category|label"):
-            SeedsParams(**params)
+            Seeds(**params)
 
     def test_takes_no_rows(self, tmp_path, shared_data):
         data = str(shared_data / "prompts" / "or_bench_toxic.csv")
         place = Place("or_bench", ("moderate",), None)
-        assert "takes no input" in STAGE.problem(SeedsParams(data=data), place)
+        assert "takes no input" in Seeds(data=data).problem(place)
 
     def test_plan(self, tmp_path):
-        params = SeedsParams(per_category=50, batch=20)
-        plan = STAGE.plan(0, params, stage_context(tmp_path))
+        params = Seeds(per_category=50, batch=20)
+        plan = params.plan(0, stage_context(tmp_path))
         [calls] = plan.calls
         assert (plan.rows, calls.role, calls.calls) == (500, "writer", 30)
         assert 20_000 < calls.input_tokens < 60_000
         assert 5_000 < calls.output_tokens < 20_000
-        assert STAGE.plan(0, params, stage_context(tmp_path, limit=7)).rows == 7
+        assert params.plan(0, stage_context(tmp_path, limit=7)).rows == 7
 
     def test_files_that_the_result_depends_on(self, tmp_path):
-        assert [path.name for path in STAGE.prompts(SeedsParams(per_category=1))] == [
+        assert [path.name for path in Seeds(per_category=1).prompts()] == [
             "seeds.toml",
             "taxonomies.toml",
             "language_names.toml",
         ]
         path = tmp_path / "x.csv"
         path.write_text("prompt\n")
-        assert list(STAGE.data(SeedsParams(data=str(path)))) == [str(path)]
-        assert list(STAGE.data(SeedsParams(per_category=1))) == []
+        assert list(Seeds(data=str(path)).reads()) == [str(path)]
+        assert list(Seeds(per_category=1).reads()) == []

@@ -30,7 +30,7 @@ def translated(tmp_path: Path, script, rows: list[PromptRecord] | None = None, *
         patch.setenv("LOOPBACK_API_KEY", API_KEY)
         context = stage_context(tmp_path, roles=[f"translator={server.role_option('t')}"])
         given = {"languages": ["de"], **params}
-        result = run_stage(kind, [row()] if rows is None else rows, kind.params(**given), context)
+        result = run_stage(kind(**given), [row()] if rows is None else rows, context)
         return result, list(server.requests)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inspect_ai.log import read_eval_log
 
-from or_eval.dataset_builders.engine.ports import Place
+from or_eval.dataset_builders.engine.stage import Place
 from or_eval.dataset_builders.stages import split, test_refusal, vote
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import DataError
@@ -40,10 +40,10 @@ def tested(tmp_path_factory: pytest.TempPathFactory):
     with ScriptedServer(reply) as server:
         patch.setenv("LOOPBACK_BASE_URL", server.base_url)
         context = stage_context(tmp_path_factory.mktemp("tested"))
-        params = test_refusal.RefusalTestParams(
+        params = test_refusal.RefusalTest(
             models=tuple(f"openai-api/loopback/{name}" for name in "abc")
         )
-        yield run_stage(test_refusal.STAGE, ROWS, params, context)
+        yield run_stage(params, ROWS, context)
     patch.undo()
 
 
@@ -62,12 +62,11 @@ def test_refusals_are_logged_as_by_the_task_itself(tested) -> None:
 def test_without_models_or_rows_nothing_is_asked(tmp_path: Path) -> None:
     context = stage_context(tmp_path)
     place = Place("or_bench", ("moderate",), None)
-    problem = test_refusal.STAGE.problem
-    assert "names no model" in problem(test_refusal.RefusalTestParams(), place)
-    params = test_refusal.RefusalTestParams(models=("mockllm/model",))
-    assert problem(params, place) is None
-    assert run_stage(test_refusal.STAGE, [], params, context).logs == []
-    calls = test_refusal.plan(4, params, stage_context(tmp_path)).calls
+    assert "names no model" in test_refusal.RefusalTest().problem(place)
+    params = test_refusal.RefusalTest(models=("mockllm/model",))
+    assert params.problem(place) is None
+    assert run_stage(params, [], context).logs == []
+    calls = params.plan(4, stage_context(tmp_path)).calls
     assert [(call.role, call.calls) for call in calls] == [("mockllm/model", 4)]
 
 
@@ -83,7 +82,7 @@ def test_without_models_or_rows_nothing_is_asked(tmp_path: Path) -> None:
 )
 def test_votes_keep_what_the_rule_asks_for(tested, tmp_path, params, kept, reason) -> None:
     context = stage_context(tmp_path, input_logs=tested.logs)
-    result = run_stage(vote.STAGE, ROWS, vote.VoteParams(**params), context)
+    result = run_stage(vote.Vote(**params), ROWS, context)
     assert [row.prompt for row in result.rows] == kept
     assert {item.record.prompt for item in result.dropped} == {ALL, TWO, ONE, NONE} - set(kept)
     assert {item.reason for item in result.dropped} == {reason}
@@ -91,7 +90,7 @@ def test_votes_keep_what_the_rule_asks_for(tested, tmp_path, params, kept, reaso
 
 def test_votes_go_with_the_rows(tested, tmp_path) -> None:
     context = stage_context(tmp_path, input_logs=tested.logs)
-    result = run_stage(vote.STAGE, ROWS, vote.VoteParams(min_refusals=2), context)
+    result = run_stage(vote.Vote(min_refusals=2), ROWS, context)
     a, b, c = (f"openai-api/loopback/{name}" for name in "abc")
     assert result.rows[1].meta == {"votes": {a: True, b: True, c: False}}
     assert result.dropped[0].detail == f"refused by {a}"
@@ -100,7 +99,7 @@ def test_votes_go_with_the_rows(tested, tmp_path) -> None:
 
 def test_a_vote_that_cannot_be(tested, tmp_path) -> None:
     place = Place("or_bench", ("test",), None)
-    assert "has to name a test_refusal stage" in vote.STAGE.problem(vote.VoteParams(), place)
+    assert "has to name a test_refusal stage" in vote.Vote().problem(place)
     tested_ = place._replace(tested=("a/b", "a/c", "a/d"))
     for params, said in (
         ({"min_refusals": 4}, "min_refusals: 4, and only 3 models are tested"),
@@ -108,11 +107,11 @@ def test_a_vote_that_cannot_be(tested, tmp_path) -> None:
         ({"of": ("a/x",)}, "'a/x' is not tested"),
         ({"min_refusals": 2, "max_refusals": 1}, "min_refusals (2) is above max_refusals (1)"),
     ):
-        assert said in (vote.STAGE.problem(vote.VoteParams(**params), tested_) or "")
-    assert vote.STAGE.problem(vote.VoteParams(min_refusals=3), tested_) is None
+        assert said in (vote.Vote(**params).problem(tested_) or "")
+    assert vote.Vote(min_refusals=3).problem(tested_) is None
     context = stage_context(tmp_path, input_logs=tested.logs)
     with pytest.raises(DataError, match="4 can't be met: 3 models vote"):
-        run_stage(vote.STAGE, ROWS, vote.VoteParams(min_refusals=4), context)
+        run_stage(vote.Vote(min_refusals=4), ROWS, context)
 
 
 MANY = [record(f"{category} {number}", category) for category in ("hate", "privacy") for number in range(6)]  # fmt: skip
@@ -120,7 +119,7 @@ TOXIC = [record("a toxic one", "hate", Label.TOXIC)]
 
 
 def test_subsets_are_cut_by_category_and_size(tmp_path: Path) -> None:
-    params = split.SplitParams.model_validate(
+    params = split.Split.model_validate(
         {"subsets": {
             "full": {"input": "moderate"},
             "small": {"input": "moderate", "per_category": 2},
@@ -129,7 +128,7 @@ def test_subsets_are_cut_by_category_and_size(tmp_path: Path) -> None:
         }}
     )  # fmt: skip
     context = stage_context(tmp_path, inputs={"moderate": MANY, "moderate.toxic": TOXIC})
-    result = run_stage(split.STAGE, MANY + TOXIC, params, context)
+    result = run_stage(params, MANY + TOXIC, context)
     assert result.subsets["full"] == MANY
     assert result.subsets["toxic"] == TOXIC
     small = result.subsets["small"]
@@ -143,10 +142,8 @@ def test_subsets_are_cut_by_category_and_size(tmp_path: Path) -> None:
 
 
 def test_rows_in_no_subset_are_dropped(tmp_path: Path) -> None:
-    params = split.SplitParams.model_validate({"subsets": {"one": {"size": 1}}})
-    result = run_stage(
-        split.STAGE, MANY, params, stage_context(tmp_path, inputs={"moderate": MANY})
-    )
+    params = split.Split.model_validate({"subsets": {"one": {"size": 1}}})
+    result = run_stage(params, MANY, stage_context(tmp_path, inputs={"moderate": MANY}))
     assert len(result.rows) == 1
     assert {item.reason for item in result.dropped} == {"not chosen"}
     assert len(result.dropped) == len(MANY) - 1
@@ -159,6 +156,6 @@ def test_a_row_more_does_not_reshuffle_a_subset() -> None:
 
 
 def test_a_subset_of_something_that_is_no_input(tmp_path: Path) -> None:
-    params = split.SplitParams.model_validate({"subsets": {"hard": {"input": "vote"}}})
-    said = split.STAGE.problem(params, Place("or_bench", ("moderate",), None))
+    params = split.Split.model_validate({"subsets": {"hard": {"input": "vote"}}})
+    said = params.problem(Place("or_bench", ("moderate",), None))
     assert said == "subset hard: 'vote' is no input of this stage (there are: moderate)"

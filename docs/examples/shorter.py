@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from or_eval.dataset_builders.engine.ports import (
-    Dropped,
-    Kept,
-    Outcome,
-    Stage,
-    StageContext,
-    StageParams,
-)
 from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, Stage, StageContext
 
 
-class ShorterParams(StageParams):
-    """What a recipe may say to it.
+class Shorter(Stage):
+    """Drop the prompts that are too long.
 
     Attributes:
         most: Most characters of a prompt.
@@ -24,14 +17,17 @@ class ShorterParams(StageParams):
 
     most: int = 200
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Keep each row that is short enough."""
+        for row in rows:
+            if len(row.prompt) <= self.most:
+                yield Kept(row)
+            else:
+                yield Dropped(row, "too long", f"{len(row.prompt)} characters")
 
-def run(rows: Rows, params: ShorterParams, context: StageContext) -> Iterator[Outcome]:
-    """Drop the prompts that are too long."""
-    for row in rows:
-        if len(row.prompt) <= params.most:
-            yield Kept(row)
-        else:
-            yield Dropped(row, "too long", f"{len(row.prompt)} characters")
+    def parts(self) -> list[str]:
+        """Name the reason, which recipes may take as an input."""
+        return ["too long"]
 
 
-STAGE = Stage(ShorterParams, run, parts=lambda params: ["too long"])
+STAGE = Shorter

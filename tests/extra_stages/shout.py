@@ -8,61 +8,47 @@ from functools import partial
 
 from inspect_ai.model import ChatMessageUser
 
-from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.conversations import Question, Request, Talk
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import (
     WRITER,
     Calls,
-    Chosen,
     Kept,
     Outcome,
     Plan,
     Stage,
     StageContext,
-    StageParams,
-    Table,
+    turns,
 )
-from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.schema import prompt_id
 
 
-class ShoutParams(StageParams):
+def shouting(text: str) -> Talk[str]:
+    """One question about a text."""
+    reply = yield Request((ChatMessageUser(content=text),))
+    return reply.text
+
+
+class Shout(Stage):
+    roles = turns(WRITER)
     word: str = "shout"
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        def asked():
+            for row in rows:
+                talk = partial(shouting, f"{self.word}: {row.prompt}")
+                yield row, [Question(WRITER, build.in_turn(WRITER, row.id), talk)]
 
-class Shouting:
-    """One question about a text."""
+        number = 0
+        for number, (row, [text]) in enumerate(build.ask(asked()), start=1):
+            made = replace(row, id=prompt_id(text), prompt=text, seed_id=row.id)
+            if number == 1:
+                build.choose("first", made)
+            yield Kept(made)
+        build.table("sizes", [{"rows": number}])
 
-    def __init__(self, text: str) -> None:
-        self.text, self.shouted = text, ""
-
-    def request(self) -> Request | None:
-        return None if self.shouted else Request((ChatMessageUser(content=self.text),))
-
-    def take(self, reply: Reply) -> None:
-        self.shouted = reply.text
-
-    def told(self) -> Told:
-        return Told(1, self.shouted)
-
-
-def run(rows: Rows, params: ShoutParams, context: StageContext) -> Iterator[Outcome]:
-    def asked():
-        for row in rows:
-            start = partial(Shouting, f"{params.word}: {row.prompt}")
-            yield row, [Question(WRITER, context.in_turn(WRITER, row.id), start)]
-
-    number = 0
-    for number, (row, [shouting]) in enumerate(context.ask(asked()), start=1):
-        text = shouting.shouted
-        made = replace(row, id=prompt_id(text), prompt=text, seed_id=row.id)
-        if number == 1:
-            yield Chosen("first", made)
-        yield Kept(made)
-    yield Table("sizes", [{"rows": number}])
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        return Plan(rows, (Calls(WRITER, rows, rows * 5, rows * 7),))
 
 
-def plan(rows: int, params: ShoutParams, context: StageContext) -> Plan:
-    return Plan(rows, (Calls(WRITER, rows, rows * 5, rows * 7),))
-
-
-STAGE = Stage(ShoutParams, run, plan, roles={WRITER: "turns"})
+STAGE = Shout

@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from or_eval.dataset_builders.engine.dry_run import PlannedCalls, PlannedStage
-    from or_eval.dataset_builders.engine.ports import StageFacts
+    from or_eval.dataset_builders.engine.stage import StageFacts
     from or_eval.dataset_builders.engine.stage_results import StoredStage
 
 _LEFT_OUT = (

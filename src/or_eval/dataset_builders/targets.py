@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.engine.ports import StageParams
+from or_eval.dataset_builders.engine.stage import StageParams
 from or_eval.schema import PromptRecord, taxonomies
 
 ALL = "all"

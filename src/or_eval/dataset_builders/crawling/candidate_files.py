@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from or_eval.dataset_builders.crawling.candidates import candidates
 from or_eval.dataset_builders.crawling.snapshot import Snapshot
-from or_eval.dataset_builders.engine.ports import Kept
+from or_eval.dataset_builders.engine.stage import Kept
 
 CANDIDATES, DROPPED = "candidates.jsonl", "dropped.jsonl"
 

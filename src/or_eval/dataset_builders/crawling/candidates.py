@@ -12,7 +12,7 @@ from or_eval.dataset_builders.crawling.asking_rules import asked_in, asks_itself
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
 from or_eval.dataset_builders.crawling.snapshot import Page
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile
-from or_eval.dataset_builders.engine.ports import Dropped, Kept
+from or_eval.dataset_builders.engine.stage import Dropped, Kept
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.near_by_letters import (
     bands_of,

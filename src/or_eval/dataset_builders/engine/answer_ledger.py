@@ -23,6 +23,7 @@ from or_eval.dataset_builders.engine.replies_under_way import take_up
 from or_eval.dataset_builders.engine.request_errors import FAILED, is_of_length
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.tested_logs import tested_in
+from or_eval.dataset_builders.errors import BuildError
 
 LEDGER = "ledger.sqlite"
 MARK = "or_eval"
@@ -34,6 +35,8 @@ SIZE = "size"
 
 _UNUSED = {"messages", "events", "events_data", "attachments", "error_retries", "output", "store"}
 _REJECTS_ALL = 10
+# Raised where questions get other keys.
+_KEYS = 2
 _LOOKED_UP = 500
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers
@@ -168,6 +171,14 @@ class Ledger:
             path.unlink()
             base = sqlite3.connect(path)
             base.executescript(_TABLES)
+        [version] = base.execute("PRAGMA user_version").fetchone()
+        if version != _KEYS and base.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
+            base.close()
+            raise BuildError(
+                f"{path}: another version of or-eval kept its replies, under other keys; give a "
+                "new folder, or remove this file to have all asked again"
+            )
+        base.execute(f"PRAGMA user_version = {_KEYS}")
         return base
 
     def _name(self, path: Path) -> str:

@@ -23,9 +23,8 @@ from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
 from or_eval.dataset_builders.engine.answer_ledger import MARK, Ledger, tested_key
-from or_eval.dataset_builders.engine.conversations import Answer, Question, Talk, replayed
+from or_eval.dataset_builders.engine.conversations import Answer, Came, Question
 from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make
-from or_eval.dataset_builders.engine.ports import TARGET, Spent, Verdicts
 from or_eval.dataset_builders.engine.replies_under_way import UnderWay
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.shards import (
@@ -38,6 +37,7 @@ from or_eval.dataset_builders.engine.shards import (
     hold_shard,
 )
 from or_eval.dataset_builders.engine.spending import SPENT_ANY, Spending, spent_in
+from or_eval.dataset_builders.engine.stage import TARGET, Spent, Verdicts
 from or_eval.dataset_builders.engine.stopping import SECONDS, Stopping, Unless
 from or_eval.dataset_builders.engine.tested_logs import VERDICTS, forget_verdicts, judged_as_now
 from or_eval.dataset_builders.engine.workers import HERE, Workers
@@ -100,9 +100,9 @@ class Asker:
         return spent_in(self._out, self._asking.prices)
 
     def ask(
-        self, name: str, items: Iterable[tuple[Item, Sequence[Question[Talk]]]]
-    ) -> Iterator[tuple[Item, list[Talk]]]:
-        """Have questions answered; give each item with its conversations, in the items' order.
+        self, name: str, items: Iterable[tuple[Item, Sequence[Question[Came]]]]
+    ) -> Iterator[tuple[Item, list[Came]]]:
+        """Have questions answered; give each item with what these came to, in the items' order.
 
         Args:
             name: What the logs are called.
@@ -122,7 +122,7 @@ class Asker:
             self._answer(name, self._unanswered(wanted))
             found = self.ledger.answers(wanted)
             for item, questions in some:
-                yield item, [replayed(question, found[question.key]) for question in questions]
+                yield item, [question.replayed(found[question.key]) for question in questions]
 
     def _unanswered(self, questions: Mapping[str, Question[Any]]) -> dict[str, Question[Any]]:
         known = self.ledger.sizes(questions)

@@ -1,21 +1,23 @@
 """What is asked of a model, and what came of it: conversations that know nothing of networks.
 
-A conversation says what to ask next and takes the reply. Asking drives it until it asks no more,
-and keeps the replies. From these, in their order, another conversation of the same kind is brought
-to the same end at any later time: what is made of the replies is never kept, always made again.
-Where more is wanted than then, the conversation goes on from there.
+A conversation is a generator: it gives what to ask next, is sent the reply, and returns what it
+came to. Asking drives it and keeps the replies. From these the same conversation is brought to the
+same end at any later time: what is made of replies is never kept, always made again. Where more is
+wanted than then, it goes on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from inspect_ai.model import ChatMessage, ModelOutput, ResponseSchema
 
 from or_eval.dataset_builders.engine.models import BoundModel, digest_of
+
+Came = TypeVar("Came")
 
 
 class Request(NamedTuple):
@@ -26,12 +28,15 @@ class Request(NamedTuple):
         schema: The form of the reply, for providers that take one; the messages say it too.
         temperature: Sampling temperature where the user has set none; None for the model's own.
         about: What the reply will be about, for the conversation; JSON-ready.
+        otherwise: What the conversation came to without this request, which a later version may
+            send where the replies that are kept were enough for an earlier one.
     """
 
     messages: tuple[ChatMessage, ...]
     schema: ResponseSchema | None = None
     temperature: float | None = None
     about: Any = None
+    otherwise: Any = None
 
 
 class Reply(NamedTuple):
@@ -58,6 +63,10 @@ class Reply(NamedTuple):
     dollars: float | None = None
 
 
+Talk: TypeAlias = Generator[Request, Reply, Came]
+"""The questions to one model, or to several in turn, about one thing."""
+
+
 class Told(NamedTuple):
     """What a conversation came to, for those who read its log."""
 
@@ -66,30 +75,20 @@ class Told(NamedTuple):
     explanation: str = ""
 
 
-class Conversation(Protocol):
-    """The questions to one model, or to several in turn, about one thing."""
-
-    def request(self) -> Request | None:
-        """Say what to ask next; None at the end."""
-
-    def take(self, reply: Reply) -> None:
-        """Take the reply to the last request, or, later, to the next one that was asked then."""
-
-    def told(self) -> Told:
-        """Say what it came to."""
-
-
-Talk = TypeVar("Talk", bound=Conversation)
+def as_text(came: object) -> Told:
+    """Tell what a conversation came to as it is."""
+    return Told(1.0, str(came))
 
 
 @dataclass(frozen=True)
-class Question(Generic[Talk]):
+class Question(Generic[Came]):
     """A conversation that is to be held, or was held before.
 
     Attributes:
         role: The role in which models are asked.
         models: The models that are asked in turn; the first is the one that answers.
-        start: Begins the conversation.
+        talk: Begins the conversation.
+        told: Says for the log what it came to.
         size: How much is wanted; the answer to a smaller question of the same key is continued.
         opening: The request under which the answer is kept, where the first one tells the size.
         course: What beside this request makes it another conversation; JSON-ready.
@@ -99,7 +98,8 @@ class Question(Generic[Talk]):
 
     role: str
     models: Sequence[BoundModel]
-    start: Callable[[], Talk]
+    talk: Callable[[], Talk[Came]]
+    told: Callable[[Came], Told] = as_text
     size: int = 1
     opening: Request | None = None
     course: Any = None
@@ -109,13 +109,22 @@ class Question(Generic[Talk]):
     @cached_property
     def key(self) -> str:
         """What the answer is kept under: who is asked what, in 32 hex digits."""
-        first = self.opening or self.start().request()
-        if first is None:
-            raise ValueError("a conversation that asks nothing is no question")
+        first = self.opening or next(self.talk())
         messages = [(message.role, message.text) for message in first.messages]
         schema = first.schema.name if first.schema is not None else None
-        who = [self.role, self.models[0].identity]
+        who = self.models[0].identity
         return digest_of([who, messages, schema, first.temperature, self.course])[:32]
+
+    def replayed(self, replies: Sequence[Reply]) -> Came:
+        """Bring the conversation to its end by replies that were kept, or as far as they go."""
+        talk = self.talk()
+        try:
+            request = next(talk)
+            for reply in replies:  # of a larger question, there may be more than this one wants
+                request = talk.send(reply)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        return request.otherwise  # type: ignore[no-any-return]
 
 
 class Answer(NamedTuple):
@@ -143,14 +152,3 @@ def reply_of(output: ModelOutput, model: str, about: Any) -> Reply:
         0 if usage is None else usage.output_tokens,
         None if usage is None else usage.total_cost,
     )
-
-
-def replayed(question: Question[Talk], replies: Sequence[Reply]) -> Talk:
-    """Bring a conversation to its end by replies that were kept, or as far as they go."""
-    conversation = question.start()
-    for number, reply in enumerate(replies):
-        # What was asked for a larger question may be more than this one wants.
-        if number and conversation.request() is None:
-            break
-        conversation.take(reply)
-    return conversation

@@ -8,17 +8,16 @@ from typing import NamedTuple, TypeAlias
 
 from inspect_ai.model import ModelUsage
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.prices import dollars
+from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
+from or_eval.dataset_builders.engine.run import PREVIEW, Build
+from or_eval.dataset_builders.engine.spending import spent_in
+from or_eval.dataset_builders.engine.stage import (
     SHORT_PROMPT_TOKENS,
     TARGET,
     Calls,
     Spent,
 )
-from or_eval.dataset_builders.engine.prices import dollars
-from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
-from or_eval.dataset_builders.engine.run import PREVIEW, Build
-from or_eval.dataset_builders.engine.spending import spent_in
-from or_eval.dataset_builders.stages import stage
 
 _Measured: TypeAlias = Mapping[tuple[str, str, str], Spent]
 
@@ -116,7 +115,7 @@ def _to_do(
     rows = _rows_in(entry, found, build.recipe)
     tokens = _tokens(entry, found)
     context = replace(build.planning_context(), row_tokens=tokens, models=build.models(entry))
-    estimate = stage(entry.kind).plan(rows, entry.params, context)
+    estimate = entry.stage.plan(rows, context)
     asked = [item for calls in estimate.calls for item in _asked(entry, calls, build, measured)]
     return PlannedStage(
         entry.name,
@@ -149,7 +148,7 @@ def _of_the_same_rows(name: str, recipe: Recipe) -> set[str]:
     while left:
         entry = entries[left.pop()]
         found.add(entry.name)
-        if stage(entry.kind).makes != "instead":
+        if entry.stage.makes != "instead":
             left += entry.needs
     return found
 
@@ -169,8 +168,7 @@ def _asked(
     names = [model.name for model in bound.models] if bound is not None else [""]
     if not is_role:
         names = [calls.role]
-    kind = stage(entry.kind)
-    if (kind.roles | kind.optional_roles).get(calls.role) == "turns":
+    if entry.stage.roles.get(calls.role) == "turns":
         calls = calls._replace(
             calls=-(-calls.calls // len(names)),
             input_tokens=-(-calls.input_tokens // len(names)),

@@ -13,11 +13,9 @@ from typing import Any
 
 from or_eval.dataset_builders.engine.data_marks import data_mark
 from or_eval.dataset_builders.engine.models import Binding, by_name, digest_of
-from or_eval.dataset_builders.engine.ports import Stage
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
-from or_eval.dataset_builders.stages import stage
 
 
 def ingredients(
@@ -39,23 +37,26 @@ def ingredients(
     Raises:
         BuildError: A file that the stage needs can't be read.
     """
-    kind = stage(entry.kind)
     try:
-        prompts = {path.name: digest(path) for path in kind.prompts(entry.params)}
-        data = {name: data_mark(name) for name in kind.data(entry.params)}
+        prompts = {path.name: digest(path) for path in entry.stage.prompts()}
+        data = {name: data_mark(name) for name in entry.stage.reads()}
     except OSError as error:
         raise BuildError(f"stage {entry.name}: {error.filename}: {error.strerror}") from error
     used = [recipe.name, recipe.taxonomy, recipe.language]
     inputs = {name: earlier[name] for name in entry.needs}
     return {
-        "stage": [entry.kind, code_mark(kind)],
+        "stage": [entry.kind, code_mark(entry)],
         "parameters": _parameters(entry),
-        "recipe": recipe.published if kind.describes_recipe else used,
+        "recipe": recipe.published if entry.stage.describes_recipe else used,
         "limit": limit if not entry.inputs else None,
-        "models": _models(kind, entry, models),
+        "models": {
+            role: [[model.name, model.identity] for model in bound.models]
+            for role, bound in entry.stage.asked(models).items()
+            if bound is not None
+        },
         "prompts": prompts,
         "data": data,
-        "input": inputs | (dict(earlier) if kind.describes_recipe else {}),
+        "input": inputs | (dict(earlier) if entry.stage.describes_recipe else {}),
     }
 
 
@@ -79,13 +80,14 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ", ".join(details)
 
 
-def code_mark(kind: Stage) -> str:
+def code_mark(entry: RecipeStage) -> str:
     """Give what stands for the code and data files that make a stage's result.
 
     Results are made again from the answers that are kept, which asks nobody and takes little
     time, so any change of or-eval's code counts, and of the module that a stage comes from.
     """
-    return digest_of([code_of(""), digest(Path(inspect.getfile(kind.run)))])[:12]
+    own = Path(entry.kind if entry.kind.endswith(".py") else inspect.getfile(type(entry.stage)))
+    return digest_of([code_of(""), digest(own.expanduser())])[:12]
 
 
 @cache
@@ -98,19 +100,6 @@ def code_of(part: str) -> str:
 
 def _parameters(entry: RecipeStage) -> dict[str, Any]:
     """Give a stage's parameters, with a digest of what models in them have beside their names."""
-    said = entry.params.model_dump(mode="json")
+    said = entry.stage.model_dump(mode="json")
     shown: dict[str, Any] = by_name(said)
     return shown if shown == said else shown | {"in full": digest_of(said)[:12]}
-
-
-def _models(kind: Stage, entry: RecipeStage, models: Mapping[str, Binding]) -> dict[str, Any]:
-    """Give each role's models with what changes what they say."""
-    asked = [
-        *kind.roles_asked(entry.params),
-        *(role for role in kind.optional_roles if role in models),
-    ]
-    return {
-        role: [[model.name, model.identity] for model in bound.models]
-        for role in asked
-        if (bound := models.get(role) or models.get("")) is not None
-    }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.ports import Spent, StageFacts
+from or_eval.dataset_builders.engine.stage import Spent, StageFacts
 
 KEPT = "kept"
 FUNNEL = "funnel.json"

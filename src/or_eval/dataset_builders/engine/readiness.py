@@ -9,11 +9,11 @@ import anyio
 from inspect_ai.model import GenerateConfig, Model
 
 from or_eval.dataset_builders.engine.models import BoundModel
-from or_eval.dataset_builders.engine.ports import MODERATOR, TARGET, WRITER, Place
 from or_eval.dataset_builders.engine.prices import price_of
 from or_eval.dataset_builders.engine.recipe import RecipeStage, unknown_word
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.run import Build
+from or_eval.dataset_builders.engine.stage import MODERATOR, TARGET, WRITER, Place
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import stage, stage_kinds
 from or_eval.solvers.structured_output import failure
@@ -31,9 +31,9 @@ def check_ready(build: Build) -> None:
         BuildError: A role has no model or isn't one, or a stage can't run where it stands.
     """
     kinds = [stage(name) for name in stage_kinds()]
-    roles = sorted({role for kind in kinds for role in (*kind.roles, *kind.optional_roles)})
+    roles = sorted({role for kind in kinds for role in (*kind.roles, *kind.may_ask)})
     for entry in build.recipe.stages:
-        kind, models = stage(entry.kind), build.models(entry)
+        kind, models = entry.stage, build.models(entry)
         if strange := [role for role in models if role and role not in roles]:
             problem = unknown_word("role", strange[0], roles)
             raise BuildError(f"--model-role {strange[0]}: {problem}")
@@ -42,16 +42,18 @@ def check_ready(build: Build) -> None:
                 option = f"--model-role {role}={wrong[0]}" if role else f"--model {wrong[0]}"
                 raise BuildError(f"{option}: give PROVIDER/MODEL")
         place = Place(build.recipe.taxonomy, entry.inputs, build.recipe.tested(entry))
-        if lacking := kind.problem(entry.params, place):
+        if lacking := kind.problem(place):
             raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
-        for role, asked in (kind.roles_asked(entry.params) | kind.optional_roles).items():
-            bound = models.get(role) or models.get("")
-            if bound is not None and bound.sense not in (None, asked) and len(bound.models) > 1:
+        for role, asked in (
+            {**kind.roles, **kind.may_ask} if kind.asks() else kind.may_ask
+        ).items():
+            found = models.get(role) or models.get("")
+            if found and found.sense not in (None, asked) and len(found.models) > 1:
                 raise BuildError(
                     f"stage {entry.name}: asks the role '{role}' as {_AS[asked]}, and not as "
-                    f"{_AS[bound.sense]}; change the recipe's models, or --model-role"
+                    f"{_AS[found.sense or asked]}; change the recipe's models, or --model-role"
                 )
-            if bound is None and role in kind.roles:
+            if found is None and role in kind.roles:
                 raise BuildError(
                     f"stage {entry.name}: asks the role '{role}', and no model is bound to it; "
                     f"add --model-role {role}=PROVIDER/MODEL (or --model for all roles)"
@@ -94,7 +96,7 @@ def check_answering(build: Build) -> None:
     for entry in build.recipe.stages:
         stored, _ = seen.state(entry)
         if stored is None:
-            stage(entry.kind).ready(entry.params)
+            entry.stage.ready()
         else:
             seen.done[entry.name] = stored
     with build.asker() as asker:
@@ -121,11 +123,7 @@ async def _check(model: Model, bound: BoundModel, role: str, seconds: int) -> No
 
 
 def _asked_by(entry: RecipeStage, build: Build) -> list[tuple[BoundModel, str]]:
-    kind, models = stage(entry.kind), build.models(entry)
-    roles = [*kind.roles_asked(entry.params)]
-    roles += [role for role in kind.optional_roles if role in models]
-    found = [(model, TARGET) for model in kind.tests(entry.params)]
-    for role in roles:
-        if (bound := models.get(role) or models.get("")) is not None:
-            found += [(model, role) for model in bound.models]
+    found = [(model, TARGET) for model in entry.stage.tests()]
+    for role, bound in entry.stage.asked(build.models(entry)).items():
+        found += [(model, role) for model in bound.models] if bound is not None else []
     return found

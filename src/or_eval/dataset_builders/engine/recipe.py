@@ -19,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from or_eval.dataset_builders.engine.models import Binding, binding_of, by_name
-from or_eval.dataset_builders.engine.ports import StageParams
+from or_eval.dataset_builders.engine.stage import Stage
 from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import is_stage, stage, stage_kinds
@@ -58,7 +58,7 @@ class RecipeStage:
         kind: Which stage it is.
         inputs: What it starts from: names of stages, or ``STAGE.PART`` for a subset, or for the
             rows that a stage dropped for the reason PART.
-        params: Its parameters.
+        stage: The stage, with its parameters.
         named: What its named inputs are, in the same way.
         models: The models that it asks, by role, where they aren't the recipe's.
         again: What runs again while it says that something is short.
@@ -67,7 +67,7 @@ class RecipeStage:
     name: str
     kind: str
     inputs: tuple[str, ...]
-    params: StageParams
+    stage: Stage
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)
     models: dict[str, Binding] = field(default_factory=dict)
     again: Again | None = None
@@ -143,10 +143,9 @@ class Recipe:
         return tuple(dict.fromkeys(name for names in found for name in names)) if found else None
 
     def _gives_logs_of(self, entry: RecipeStage) -> tuple[str, ...] | None:
-        kind = stage(entry.kind)
-        if kind.gives_logs:
-            return tuple(model.name for model in kind.tests(entry.params))
-        return self.tested(entry) if kind.passes_logs else None
+        if entry.stage.gives_logs:
+            return tuple(model.name for model in entry.stage.tests())
+        return self.tested(entry) if entry.stage.passes_logs else None
 
 
 class _Head(BaseModel):
@@ -339,7 +338,7 @@ def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> Rec
     if unknown := [port for port in ports if port not in known]:
         raise reading.error((*place, "input"), unknown_word("input", str(unknown[0]), known))
     named = {port: _references(said, (*place, "input"), reading) for port, said in ports.items()}
-    own = stage(kind).params
+    own = stage(kind)
     of_entry = [key for key in _OF_ENTRY if key not in own.model_fields]
     params = {key: value for key, value in entry.items() if key not in of_entry}
     return RecipeStage(
@@ -420,10 +419,8 @@ def unknown_word(what: str, word: str, known: Sequence[str] | dict[str, Any]) ->
 
 
 def _check_part(giver: RecipeStage, part: str, reading: _Reading, place: Place) -> None:
-    given = stage(giver.kind).parts
-    if not part or given is None:
+    if not part or (parts := giver.stage.parts()) is None:
         return
-    parts = list(given(giver.params))
     if not any(fnmatchcase(part, known) for known in parts):
         raise reading.error(place, f"{giver.name}: {unknown_word('part', part, parts)}")
 
@@ -434,7 +431,7 @@ def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[tuple[Recip
     by_name = {item.name: item for item in stages}
     for number, item in enumerate(stages):
         place: Place = ("stages", number)
-        if stage(item.kind).once and item.kind in [other.kind for other in stages[:number]]:
+        if item.stage.once and item.kind in [other.kind for other in stages[:number]]:
             raise reading.error(place, f"a recipe has one stage '{item.kind}', and this is another")
         if item.name in names[:number]:
             raise reading.error(place, f"two stages are called '{item.name}'; give one a 'name'")
@@ -475,13 +472,13 @@ def _repeated(
     place: Place,
 ) -> tuple[RecipeStage, ...]:
     """Give the stages that run again where one says that something is short."""
-    if not stage(item.kind).says_short:
+    if not item.stage.says_short:
         raise reading.error(place, f"the stage {item.kind} doesn't say what is short; 'fill' does")
     before = _path_to(item.name, by_name)
     if again.start not in before:
         known = sorted(before)
         raise reading.error((*place, "from"), unknown_word("stage before it", again.start, known))
-    if not stage(by_name[again.start].kind).gives_more:
+    if not by_name[again.start].stage.gives_more:
         problem = f"the stage '{again.start}' gives no more than it gave; name one that writes"
         raise reading.error((*place, "from"), problem)
     found = [by_name[name] for name in by_name if name in before]

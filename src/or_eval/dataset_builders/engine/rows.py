@@ -130,7 +130,7 @@ class RowWriter:
             self._flush()
         self._file.close()
 
-    def add(self, row: PromptRecord, *extra: str) -> None:
+    def append(self, row: PromptRecord, *extra: str) -> None:
         """Write a row."""
         for name in COLUMNS:
             self._waiting[name].append(_text(row, name))

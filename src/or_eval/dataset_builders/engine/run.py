@@ -16,16 +16,17 @@ from or_eval.dataset_builders.engine.asking import Asker, says_disk_full
 from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint, ingredients
 from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
 from or_eval.dataset_builders.engine.models import Asking, Binding, by_name, digest_of
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
+from or_eval.dataset_builders.engine.rounds import Short, goes_on, total
+from or_eval.dataset_builders.engine.rows import Joined, Rows
+from or_eval.dataset_builders.engine.stage import (
     SHORT_PROMPT_TOKENS,
+    Beside,
     Makes,
     Spent,
     StageContext,
     StageFacts,
 )
-from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
-from or_eval.dataset_builders.engine.rounds import Short, goes_on, total
-from or_eval.dataset_builders.engine.rows import Joined, Rows
 from or_eval.dataset_builders.engine.stage_results import (
     Made,
     StoredStage,
@@ -37,7 +38,6 @@ from or_eval.dataset_builders.engine.stage_results import (
 from or_eval.dataset_builders.engine.workers import Engine, workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
-from or_eval.dataset_builders.stages import stage
 from or_eval.folder_lock import locked
 from or_eval.key_like import keys_in, secrets_of
 from or_eval.sources.errors import DataError
@@ -140,7 +140,7 @@ class Build:
         now = self._ingredients(entry)
         if stored.fingerprint != fingerprint(now):
             return None, f"changed: {difference(stored.ingredients, now)}"
-        for written in stage(entry.kind).writes(stored.facts):
+        for written in entry.stage.writes(stored.facts):
             if not (self.out / written).is_file():
                 return None, f"{written} is gone"
         return stored, ""
@@ -169,7 +169,8 @@ class Build:
             recipe=self.recipe.published,
             models={},
             row_tokens=SHORT_PROMPT_TOKENS,
-            short=(),
+            rounds=(),
+            beside=Beside(),
             spent=(),
             ask=lambda items: iter(()),
             test=lambda rows, model, mark, task, verdicts: [],
@@ -275,12 +276,18 @@ class Build:
         asker.stage = entry.name
         # What was published before is no longer what the stages say; `push` looks for the funnel.
         (self.out / FUNNEL).unlink(missing_ok=True)
-        kind, parts = stage(entry.kind), self._ingredients(entry)
+        doing, parts = entry.stage, self._ingredients(entry)
         context = self._context(entry, asker)
+        beside = context.beside
         inputs = list(context.inputs.values())
         # Rows that are in two inputs are taken once; within one, all are the stage's to deal with.
         rows = inputs[0] if len(inputs) == 1 else Joined(*inputs)
-        makes: Makes = kind.makes if entry.inputs else "instead"
+        makes: Makes = doing.makes if entry.inputs else "instead"
+
+        asked = {
+            role: [model.name for model in bound.models] if bound is not None else []
+            for role, bound in doing.asked(context.models).items()
+        }
 
         def facts(made: Made) -> StageFacts:
             given = made.rows + sum(made.dropped.values())
@@ -290,24 +297,24 @@ class Build:
                 rows_in=len(rows),
                 rows_out=made.rows,
                 dropped=made.dropped,
-                models=self._models(entry) | made.models,
-                prompts={path.name: digest(path) for path in kind.prompts(entry.params)},
+                models=asked | beside.models,
+                prompts={path.name: digest(path) for path in doing.prompts()},
                 subsets=made.subsets,
-                params=by_name(entry.params.model_dump(mode="json")),
-                figures=made.figures,
+                params=by_name(doing.model_dump(mode="json")),
+                figures={name: rows[0] for name, rows in beside.tables.items() if len(rows) == 1},
                 sources=made.sources,
-                missing=total(made.short),
+                missing=total(beside.short),
                 made=given if makes == "instead" else given - len(rows),
             )
             # They are in the funnel and on the data card.
-            short = [dict(one.cell) for one in made.short]
+            short = [dict(one.cell) for one in beside.short]
             for found in keys_in(told._asdict() | {"short": short}, secrets_of(os.environ)):
                 raise BuildError(f"what it tells of itself, {found}, so it isn't kept")
             return told
 
         try:
-            outcomes = accounted(kind.run(rows, entry.params, context), rows, makes)
-            return store(self._folder(entry), outcomes, facts, fingerprint(parts), parts)
+            outcomes = accounted(doing.run(rows, context), rows, makes)
+            return store(self._folder(entry), outcomes, beside, facts, fingerprint(parts), parts)
         except DataError as error:
             raise BuildError(
                 f"stage {entry.name}: {error}; what is done is kept: the same command goes on"
@@ -327,7 +334,8 @@ class Build:
             input_logs=[log for stored in before for log in stored.logs],
             earlier=[stored.facts for stored in self.done.values()],
             models=self.models(entry),
-            short=self.rounds.get(entry.name, ()),
+            rounds=self.rounds.get(entry.name, ()),
+            beside=Beside(),
             spent=self._spent(asker),
             ask=partial(asker.ask, entry.kind),
             test=asker.test,
@@ -383,16 +391,6 @@ class Build:
                 for entry in part
             ]
         )[:16]
-
-    def _models(self, entry: RecipeStage) -> dict[str, list[str]]:
-        kind, models = stage(entry.kind), self.models(entry)
-        asked = [*kind.roles_asked(entry.params)]
-        asked += [role for role in kind.optional_roles if role in models]
-        bound = {role: models.get(role) or models.get("") for role in asked}
-        return {
-            role: [model.name for model in found.models] if found is not None else []
-            for role, found in bound.items()
-        }
 
     def _folder(self, entry: RecipeStage) -> Path:
         return self.out / _STAGES / entry.name

@@ -26,6 +26,7 @@ from or_eval.dataset_builders.engine.conversations import (
     Question,
     Reply,
     Request,
+    Told,
     reply_of,
 )
 from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make, made_of, share_of
@@ -173,12 +174,12 @@ def _task(
         for bound in question.models:
             if bound.identity not in made:
                 made[bound.identity] = make(bound, question.role)
-    conversations: dict[str, Any] = {}
+    told: dict[str, Told] = {}
     return Task(
         name=name,
         dataset=MemoryDataset(samples, name=name),
-        solver=hold(questions, made, earlier, conversations, under_way),
-        scorer=told(conversations),
+        solver=hold(questions, made, earlier, told, under_way),
+        scorer=answer(told),
         model=made[first.models[0].identity],
         metadata={MARK: "questions", "role": first.role},
         early_stopping=Unless(lambda id: under_way.stopping.why(questions[id].models)),
@@ -189,7 +190,7 @@ def hold(
     questions: Mapping[str, Question[Any]],
     models: Mapping[str, Model],
     earlier: Mapping[str, list[Reply]],
-    conversations: dict[str, Any],
+    told: dict[str, Told],
     under_way: UnderWay,
 ) -> Solver:
     """Hold the conversation of each sample's question, or go on with it, and keep its replies."""
@@ -197,11 +198,11 @@ def hold(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         key = str(state.sample_id)
         question = questions[key]
-        conversation = question.start()
+        talk = question.talk()
         replies = under_way.replies(key) or list(earlier.get(key, ()))
         state.messages = []
-        taken = 0
-        while (request := conversation.request()) is not None:
+        request, taken = next(talk), 0
+        while True:
             if taken < len(replies):
                 reply = replies[taken]
                 output: ModelOutput | None = ModelOutput.from_content(reply.model, reply.text)
@@ -216,11 +217,14 @@ def hold(
             if output is not None and not output.empty:
                 state.messages.append(output.message)
                 state.output = output
-            conversation.take(reply)
             taken += 1
+            try:
+                request = talk.send(reply)
+            except StopIteration as end:
+                told[key] = question.told(end.value)
+                break
         # Not in the store, whose changes Inspect would log once more.
         state.metadata |= {REPLIES: [list(reply) for reply in replies], SIZE: question.size}
-        conversations[key] = conversation
         under_way.answers[key] = Answer(replies, question.size)
         return state
 
@@ -229,11 +233,11 @@ def hold(
 
 
 @scorer(metrics=[mean()], name="answer")
-def told(conversations: dict[str, Any]) -> Scorer:
+def answer(told: dict[str, Told]) -> Scorer:
     """Show what a conversation came to, for those who read its log."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        found = conversations.pop(str(state.sample_id)).told()
+        found = told.pop(str(state.sample_id))
         return Score(value=found.value, answer=found.answer, explanation=found.explanation)
 
     return score

@@ -13,8 +13,8 @@ import anyio
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelOutput, ModelUsage
 
 from or_eval.dataset_builders.engine.models import BoundModel
-from or_eval.dataset_builders.engine.ports import Spent, estimated_tokens
 from or_eval.dataset_builders.engine.prices import Prices, dollars
+from or_eval.dataset_builders.engine.stage import Spent, estimated_tokens
 from or_eval.dataset_builders.engine.stopping import Stopping
 from or_eval.inspect_private import put_in_cache
 

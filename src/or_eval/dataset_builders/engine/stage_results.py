@@ -13,19 +13,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from or_eval.dataset_builders.engine.ports import (
-    Chosen,
-    Dropped,
-    Kept,
-    Makes,
-    Outcome,
-    StageFacts,
-    Table,
-    Tested,
-    Used,
-)
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Joined, Rows, RowWriter, StoredRows
+from or_eval.dataset_builders.engine.stage import Beside, Dropped, Kept, Makes, Outcome, StageFacts
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
@@ -81,19 +71,16 @@ def stored_stage(folder: Path) -> StoredStage | None:
 class Made(NamedTuple):
     """What a stage made, counted while it was written."""
 
+    rows: int
     dropped: dict[str, int]
     subsets: dict[str, int]
-    rows: int
-    logs: list[str]
-    models: dict[str, list[str]]
-    short: list[Short]
-    figures: dict[str, dict[str, Any]]
     sources: dict[str, int]
 
 
 def store(
     folder: Path,
     outcomes: Iterable[Outcome],
+    beside: Beside,
     facts: Callable[[Made], StageFacts],
     fingerprint: str,
     ingredients: Mapping[str, Any],
@@ -101,23 +88,25 @@ def store(
     """Write what a stage makes beside its place, as it comes, then put it there at once."""
     partial = folder.with_name(folder.name + _PARTIAL)
     shutil.rmtree(partial, ignore_errors=True)
-    made = _write(outcomes, partial)
+    made = _write(outcomes, beside, partial)
     parts = [_ROWS, _DROPPED, *(_subset(name) for name in made.subsets)]
     told = facts(made)
-    content = _content([partial / part for part in parts], made.logs, told)
+    content = _content([partial / part for part in parts], beside.logs, told)
     said = {
         "fingerprint": fingerprint,
         "content": content,
         "facts": told._asdict(),
         # Relative, so that a build's folder can be moved.
-        "logs": [os.path.relpath(log, folder) for log in made.logs],
+        "logs": [os.path.relpath(log, folder) for log in beside.logs],
         "ingredients": dict(ingredients),
-        "short": made.short,
+        "short": beside.short,
     }
     text = json.dumps(said, indent=2, ensure_ascii=False, default=str)
     (partial / _RECORD).write_text(text + "\n", "utf-8")
     _replace(folder, partial)
-    return StoredStage(folder, fingerprint, dict(ingredients), told, made.logs, content, made.short)
+    return StoredStage(
+        folder, fingerprint, dict(ingredients), told, beside.logs, content, beside.short
+    )
 
 
 def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator[Outcome]:
@@ -142,15 +131,13 @@ def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator
             case Kept(PromptRecord() as record) | Dropped(PromptRecord() as record, str(), str()):
                 given += 1
                 left -= {hash(record.id), hash(record.seed_id)}
-            case Chosen(str(), PromptRecord() | None) | Table() | Tested() | Used() | Short():
-                pass
             case _:
                 raise BuildError(_no_outcome(outcome))
         yield outcome
     if (makes == "nothing" and given != len(rows)) or (makes == "beside" and given < len(rows)):
         raise BuildError(
             f"it took {len(rows)} rows and gave {given}: give each as Kept or Dropped, once, or "
-            "say which rows it makes (makes= of its Stage)"
+            "say which rows it makes (`makes` of its class)"
         )
     if left:
         raise BuildError(
@@ -160,10 +147,7 @@ def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator
 
 
 def _no_outcome(given: object) -> str:
-    return (
-        f"gives a {type(given).__name__} where it should give Kept(row), or Dropped(row, reason), "
-        "or another outcome of engine/ports.py"
-    )
+    return f"gives a {type(given).__name__} where it should give Kept(row) or Dropped(row, reason)"
 
 
 def part_of(stored: StoredStage, part: str) -> Rows | None:
@@ -187,44 +171,31 @@ def part_of(stored: StoredStage, part: str) -> Rows | None:
     return None
 
 
-def _write(outcomes: Iterable[Outcome], folder: Path) -> Made:
+def _write(outcomes: Iterable[Outcome], beside: Beside, folder: Path) -> Made:
     (folder / _SUBSETS).mkdir(parents=True)
     dropped: Counter[str] = Counter()
     sources: Counter[str] = Counter()
-    logs: list[str] = []
-    models: dict[str, list[str]] = {}
-    figures: dict[str, dict[str, Any]] = {}
-    short: list[Short] = []
     subsets: dict[str, RowWriter] = {}
     with ExitStack() as stack:
         kept = stack.enter_context(RowWriter(folder / _ROWS))
         lost = stack.enter_context(RowWriter(folder / _DROPPED, ("reason", "detail")))
+
+        def subset(name: str) -> RowWriter:
+            subsets[name] = stack.enter_context(RowWriter(folder / _subset(name)))
+            return subsets[name]
+
+        beside.subset = subset
         for outcome in outcomes:
-            match outcome:
-                case Kept(record):
-                    sources[record.source] += 1
-                    kept.add(record)
-                case Dropped(record, reason, detail):
-                    dropped[reason] += 1
-                    lost.add(record, reason, detail)
-                case Chosen(name, chosen):
-                    if name not in subsets:
-                        writer = RowWriter(folder / _subset(name))
-                        subsets[name] = stack.enter_context(writer)
-                    if chosen is not None:
-                        subsets[name].add(chosen)
-                case Table(name, rows):
-                    _write_table(name, rows, folder / _TABLES)
-                    if len(rows) == 1:
-                        figures[name] = rows[0]
-                case Tested(found):
-                    logs += found
-                case Used(names):
-                    models |= names
-                case Short():
-                    short.append(outcome)
+            if isinstance(outcome, Kept):
+                sources[outcome.record.source] += 1
+                kept.append(outcome.record)
+            else:
+                dropped[outcome.reason] += 1
+                lost.append(*outcome)
+        for name, rows in beside.tables.items():
+            _write_table(name, rows, folder / _TABLES)
     counts = {name: writer.rows for name, writer in subsets.items()}
-    return Made(dict(dropped), counts, kept.rows, logs, models, short, figures, dict(sources))
+    return Made(kept.rows, dict(dropped), counts, dict(sources))
 
 
 def _subset(name: str) -> str:

@@ -20,7 +20,7 @@ from inspect_ai.log import (
 from inspect_ai.model import CachePolicy, Model
 
 from or_eval.dataset_builders.engine.models import BoundModel, Make, made_of
-from or_eval.dataset_builders.engine.ports import Verdicts
+from or_eval.dataset_builders.engine.stage import Verdicts
 from or_eval.dataset_builders.engine.stopping import Stopping
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.inspect_private import put_in_cache

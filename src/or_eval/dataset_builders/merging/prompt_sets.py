@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from pydantic import Field, model_validator
 
 from or_eval.dataset_builders.categories import category_key
-from or_eval.dataset_builders.engine.ports import StageParams
 from or_eval.dataset_builders.engine.rows import LICENCE
+from or_eval.dataset_builders.engine.stage import StageParams
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 from or_eval.sources import DataError, catalogue, load_prompts

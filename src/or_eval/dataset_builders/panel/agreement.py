@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from or_eval.dataset_builders.engine.ports import Table
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
+from or_eval.dataset_builders.engine.stage import StageContext
 from or_eval.dataset_builders.panel.moderators import REFUSED, UNREADABLE, Opinion
 
 Agree: TypeAlias = Literal["all", "majority", "any"]
@@ -93,24 +93,20 @@ class PanelTables:
         silent = sum(opinion.said is None for opinion in opinions)
         self._joint[good, len(opinions) - good - silent, silent] += 1
 
-    def outcomes(self, prefix: str = "") -> Iterator[Table]:
-        """Give the tables; none where no text was added.
+    def save(self, build: StageContext) -> None:
+        """Save the tables; none where no text was added.
 
         ``moderators``: for each, its texts by side, and those on which it withheld its answer,
         by the reason. ``joint``: texts by how many moderators were on each side. For panels of
         several also ``pairs``: Cohen's kappa of any two with its 95 % interval, and ``panel``:
         Krippendorff's alpha of all, both over the sides.
-
-        Args:
-            prefix: What stands before their names.
         """
-        if not self._said:
-            return
-        yield Table(f"{prefix}moderators", [self._moderator(name) for name in self._said])
-        yield Table(f"{prefix}joint", self._joint_rows())
+        if self._said:
+            build.table("moderators", [self._moderator(name) for name in self._said])
+            build.table("joint", self._joint_rows())
         if len(self._said) > 1:
             for name, rows in self._agreement().items():
-                yield Table(prefix + name, rows)
+                build.table(name, rows)
 
     def answers(self) -> list[dict[str, Any]]:
         """Count each moderator's answers beside the good one, by answer."""

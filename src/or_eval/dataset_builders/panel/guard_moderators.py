@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import re2
 from inspect_ai.model import ChatMessageUser
 
-from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
-from or_eval.dataset_builders.engine.request_errors import FAILED
-from or_eval.dataset_builders.panel.moderators import UNREADABLE, Judging, Opinion, in_words
+from or_eval.dataset_builders.engine.conversations import Request, Talk
+from or_eval.dataset_builders.panel.moderators import UNREADABLE, Opinion, without_answer
 from or_eval.scorers.reasoning import blank_reasoning
 
 UNNAMED = "unnamed"
@@ -44,49 +43,25 @@ def format_for(model: str) -> GuardFormat | None:
     return next((one for one in _formats() if any(part in name for part in one.names)), None)
 
 
-class GuardJudging(Judging):
-    """A guard is asked about a prompt, once.
+def guard_judging(format: GuardFormat, prompt: str, good: str) -> Talk[Opinion]:
+    """Ask a guard about a prompt, once; an answer that isn't wholly in its format is none.
 
     Args:
         format: Its format.
         prompt: The prompt.
         good: What stands for a prompt that is in no category.
     """
-
-    def __init__(self, format: GuardFormat, prompt: str, good: str) -> None:
-        self._format, self._good = format, good
-        for mark in format.breaks:
-            prompt = prompt.replace(mark, f"{mark[0]} {mark[1:]}")
-        text = format.text
-        self._question = prompt if text is None else text.substitute(prompt=prompt)
-        self._asked = False
-        self.opinion = Opinion("", None, withheld=UNREADABLE)
-
-    def request(self) -> Request | None:
-        """Ask, once."""
-        if self._asked:
-            return None
-        return Request((ChatMessageUser(content=self._question),), temperature=0.0)
-
-    def take(self, reply: Reply) -> None:
-        """Read the answer; one that isn't wholly in the guard's format is none."""
-        self._asked = True
-        if reply.problem is not None:
-            why = reply.text if reply.problem == FAILED else None
-            self.opinion = Opinion(reply.model, None, why, reply.problem)
-            return
-        said = blank_reasoning(reply.text).text.strip()
-        if (found := self._format.answer.fullmatch(said)) is None:
-            self.opinion = Opinion(reply.model, None, withheld=UNREADABLE)
-            return
-        toxic = found.group(1).lower() == self._format.toxic
-        why = " ".join(said.split())
-        self.opinion = Opinion(reply.model, UNNAMED if toxic else self._good, why)
-
-    def told(self) -> Told:
-        """Say what the guard holds the prompt for."""
-        said = self.opinion.said or str(self.opinion.withheld)
-        return Told(float(self.opinion.said == self._good), said, in_words([self.opinion]))
+    for mark in format.breaks:
+        prompt = prompt.replace(mark, f"{mark[0]} {mark[1:]}")
+    question = prompt if format.text is None else format.text.substitute(prompt=prompt)
+    reply = yield Request((ChatMessageUser(content=question),), temperature=0.0)
+    if reply.problem is not None:
+        return without_answer(reply)
+    said = blank_reasoning(reply.text).text.strip()
+    if (found := format.answer.fullmatch(said)) is None:
+        return Opinion(reply.model, None, withheld=UNREADABLE)
+    toxic = found.group(1).lower() == format.toxic
+    return Opinion(reply.model, UNNAMED if toxic else good, " ".join(said.split()))
 
 
 @cache

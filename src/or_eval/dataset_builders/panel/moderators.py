@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from string import Template
 from typing import NamedTuple
 
@@ -17,13 +17,10 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import JSONSchema
 
-from or_eval.dataset_builders.engine.conversations import Question, Reply, Request, Told
-from or_eval.dataset_builders.engine.models import BoundModel
-from or_eval.dataset_builders.engine.ports import MODERATOR, StageContext
-from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
+from or_eval.dataset_builders.engine.request_errors import FAILED
 from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
-from or_eval.schema import PromptRecord, taxonomies
+from or_eval.schema import taxonomies
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.keyed_answer import read_answer, short_reason
 from or_eval.scorers.reasoning import blank_reasoning
@@ -76,6 +73,7 @@ class Wording(NamedTuple):
         answers: The answers, by the spellings that are read as such (:func:`plain_spelling`).
         good: The answer that speaks for a text.
         confidence: Whether they are asked how sure they are.
+        of_response: Whether it is about a response beside its prompt.
     """
 
     digest: str
@@ -86,6 +84,7 @@ class Wording(NamedTuple):
     answers: Mapping[str, str]
     good: str
     confidence: bool = False
+    of_response: bool = False
 
     @property
     def schema(self) -> ResponseSchema:
@@ -115,8 +114,8 @@ def load_wording(
     part: str,
     field: str,
     answers: Mapping[str, str],
-    good: str,
     *,
+    good: str | None = None,
     confidence: bool = False,
     **filled: str,
 ) -> Wording:
@@ -127,7 +126,7 @@ def load_wording(
         part: The kind of text, a table of the file: ``prompt`` or ``response``.
         field: Name of the answer in the moderators' JSON.
         answers: Answers by spelling.
-        good: The answer that speaks for a text.
+        good: The answer that speaks for a text; the first by default.
         confidence: Whether they are asked how sure they are.
         filled: What is put in the places of that name.
     """
@@ -139,8 +138,26 @@ def load_wording(
         Template(Template(text["repair"].strip()).safe_substitute(filled)),
         field,
         answers,
-        good,
+        good or next(iter(answers.values())),
         confidence,
+        part == "response",
+    )
+
+
+def category_wording(
+    file: str, part: str, taxonomy: str, other: str, *, confidence: bool = False
+) -> Wording:
+    """Read what those are told who name a category of a taxonomy, or that it is none."""
+    categories = taxonomies()[taxonomy].values()
+    return load_wording(
+        file,
+        part,
+        "category",
+        category_spellings(taxonomy, other),
+        good=other,
+        confidence=confidence,
+        categories="\n".join(f"- {one.key}: {one.definition}" for one in categories),
+        keys=", ".join(one.key for one in categories),
     )
 
 
@@ -192,60 +209,56 @@ def case_for(wording: Wording, prompt: str, response: str | None = None) -> Case
     )
 
 
-class Judging:
-    """A moderator is asked about a text, and once more where its answer can't be read.
+def judging(wording: Wording, prompt: str, response: str | None = None) -> Talk[Opinion]:
+    """Ask a moderator about a text, and once more where its answer can't be read.
 
     Args:
         wording: What it is told.
         prompt: The prompt.
         response: The response beside it, where that is what is judged.
     """
+    case = case_for(wording, prompt, response)
+    asked: list[ChatMessage] = [
+        ChatMessageSystem(content=wording.system),
+        ChatMessageUser(content=case.question),
+    ]
+    reply = yield Request(tuple(asked), wording.schema, temperature=0.0)
+    opinion = _opinion(reply, wording, case.key)
+    if opinion.withheld not in (REFUSED, UNREADABLE):
+        return opinion
+    # A reply with no text is left out, as servers reject it.
+    if said := shorten_middle(blank_reasoning(reply.text).text.strip(), _REPEATED_REPLY_CHARS):
+        asked.append(ChatMessageAssistant(content=said))
+    asked.append(ChatMessageUser(content=case.repair))
+    reply = yield Request(tuple(asked), wording.schema, temperature=0.0, otherwise=opinion)
+    return _opinion(reply, wording, case.key)
 
-    def __init__(self, wording: Wording, prompt: str, response: str | None = None) -> None:
-        self._wording, self._case = wording, case_for(wording, prompt, response)
-        self._replies: list[Reply] = []
-        self.opinion = Opinion("", None, withheld=UNREADABLE)
 
-    def request(self) -> Request | None:
-        """Ask the case, then for a readable answer to it."""
-        asked: list[ChatMessage] = [
-            ChatMessageSystem(content=self._wording.system),
-            ChatMessageUser(content=self._case.question),
-        ]
-        if self._replies:
-            if len(self._replies) > 1 or self.opinion.withheld in (None, BLOCKED, FAILED):
-                return None
-            # A reply with no text is left out, as servers reject it.
-            if said := shorten_middle(
-                blank_reasoning(self._replies[0].text).text.strip(), _REPEATED_REPLY_CHARS
-            ):
-                asked.append(ChatMessageAssistant(content=said))
-            asked.append(ChatMessageUser(content=self._case.repair))
-        return Request(tuple(asked), self._wording.schema, temperature=0.0)
+def _opinion(reply: Reply, wording: Wording, key: str) -> Opinion:
+    """Read an answer."""
+    if reply.problem is not None:
+        return without_answer(reply)
+    said = blank_reasoning(reply.text).text
+    answer = read_answer(said, key) or {}
+    found = answer.get(wording.field)
+    known = None if found is None else wording.answers.get(plain_spelling(str(found)))
+    if known is None:
+        refused = classify_response(said).refused
+        return Opinion(reply.model, None, withheld=REFUSED if refused else UNREADABLE)
+    sure = _share(answer.get(_CONFIDENCE)) if wording.confidence else None
+    return Opinion(reply.model, known, short_reason(answer.get("why")), confidence=sure)
 
-    def take(self, reply: Reply) -> None:
-        """Read an answer."""
-        self._replies.append(reply)
-        said = blank_reasoning(reply.text).text
-        if reply.problem is not None:
-            why = reply.text if reply.problem == FAILED else None
-            self.opinion = Opinion(reply.model, None, why, reply.problem)
-            return
-        answer = read_answer(said, self._case.key) or {}
-        found = answer.get(self._wording.field)
-        known = None if found is None else self._wording.answers.get(plain_spelling(str(found)))
-        if known is not None:
-            why = short_reason(answer.get("why"))
-            sure = _share(answer.get(_CONFIDENCE)) if self._wording.confidence else None
-            self.opinion = Opinion(reply.model, known, why, confidence=sure)
-        else:
-            refused = classify_response(said).refused
-            self.opinion = Opinion(reply.model, None, withheld=REFUSED if refused else UNREADABLE)
 
-    def told(self) -> Told:
-        """Say what the moderator holds the text for."""
-        said = self.opinion.said or str(self.opinion.withheld)
-        return Told(float(self.opinion.said == self._wording.good), said, in_words([self.opinion]))
+def without_answer(reply: Reply) -> Opinion:
+    """Give the opinion of a moderator whose provider would not have the question."""
+    why = reply.text if reply.problem == FAILED else None
+    return Opinion(reply.model, None, why, reply.problem)
+
+
+def told_of(good: str, opinion: Opinion) -> Told:
+    """Say what a moderator holds a text for."""
+    said = opinion.said or str(opinion.withheld)
+    return Told(float(opinion.said == good), said, in_words([opinion]))
 
 
 def _share(said: object) -> float | None:
@@ -256,49 +269,6 @@ def _share(said: object) -> float | None:
         return None
     number = number / 100 if 1 < number <= 100 else number
     return number if 0 <= number <= 1 else None
-
-
-def judged_by(
-    panel: Sequence[BoundModel],
-    wording: Wording,
-    row: PromptRecord,
-    response: str | None = None,
-    role: str = MODERATOR,
-) -> list[Question[Judging]]:
-    """Ask every model of a panel about a row's prompt, or about a response to it."""
-    return [
-        Question(
-            role,
-            (model,),
-            lambda: Judging(wording, row.prompt, response),
-            shown={"id": row.id, "category": row.category, "method": row.method},
-            text=row.prompt if response is None else response,
-        )
-        for model in panel
-    ]
-
-
-def opinions_of(panel: Sequence[BoundModel], judgings: Sequence[Judging]) -> list[Opinion]:
-    """Give what each model of a panel said, under names that differ."""
-    names = numbered(model.name for model in panel)
-    return [
-        judging.opinion._replace(model=name) for name, judging in zip(names, judgings, strict=True)
-    ]
-
-
-def opinions_on_prompts(
-    rows: Rows, wording: Wording, context: StageContext, role: str = MODERATOR
-) -> Iterator[tuple[PromptRecord, list[Opinion] | None]]:
-    """Ask the panel of a role about every row's prompt; None of one too long to be shown whole."""
-    panel = context.panel(role)
-
-    def asked() -> Iterator[tuple[PromptRecord, list[Question[Judging]]]]:
-        for row in rows:
-            long = len(row.prompt) > PROMPT_LIMIT
-            yield row, [] if long else judged_by(panel, wording, row, role=role)
-
-    for row, judgings in context.ask(asked()):
-        yield row, opinions_of(panel, judgings) if judgings else None
 
 
 def in_words(opinions: Iterable[Opinion]) -> str:

@@ -14,7 +14,8 @@ from jinja2 import Environment, StrictUndefined
 from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.crawling.candidates import METHOD as CRAWLED
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import LICENCE
+from or_eval.dataset_builders.engine.stage import (
     CLASSIFIER,
     MODERATOR,
     TARGET,
@@ -23,7 +24,6 @@ from or_eval.dataset_builders.engine.ports import (
     StageFacts,
     StageParams,
 )
-from or_eval.dataset_builders.engine.rows import LICENCE
 from or_eval.dataset_builders.panel.guard_moderators import format_for
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file

@@ -98,7 +98,7 @@ class DatasetWriter:
         if configuration not in self._files:
             writer = RowWriter(self._new / data_file(configuration))
             self._files[configuration] = self._stack.enter_context(writer)
-        self._files[configuration].add(row)
+        self._files[configuration].append(row)
 
     def finish(self, card: str) -> Path:
         """Write the card, and put the folder in its place."""

@@ -1,4 +1,4 @@
-"""The stages that recipes are made of: a module each, which defines ``STAGE``.
+"""The stages that recipes are made of: a module each, whose ``STAGE`` is the class.
 
 Other packages add stages by an entry point of the group ``or_eval.stages``, whose value is such a
 module's ``STAGE``; a recipe names one of its own by the path of its file.
@@ -6,6 +6,7 @@ module's ``STAGE``; a recipe names one of its own by the path of its file.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -14,7 +15,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
-from or_eval.dataset_builders.engine.ports import Stage
+from or_eval.dataset_builders.engine.stage import Stage
 from or_eval.dataset_builders.errors import BuildError
 
 GROUP = "or_eval.stages"
@@ -32,7 +33,7 @@ def is_stage(kind: str) -> bool:
     return kind in stage_kinds() or kind.endswith(".py")
 
 
-def stage(kind: str) -> Stage:
+def stage(kind: str) -> type[Stage]:
     """Give a stage by its name, or by the path of its file.
 
     Raises:
@@ -46,8 +47,8 @@ def stage(kind: str) -> Stage:
     except Exception as error:  # it is somebody else's code, which may raise anything
         said = f"{type(error).__name__}: {error}"
         raise BuildError(f"stage {kind}: can't be loaded ({said})") from error
-    if not isinstance(found, Stage):
-        raise BuildError(f"stage {kind}: its STAGE is no Stage of or_eval's engine.ports")
+    if not (isinstance(found, type) and issubclass(found, Stage)):
+        raise BuildError(f"stage {kind}: its STAGE is no Stage of or_eval's engine.stage")
     return found
 
 
@@ -66,5 +67,10 @@ def _module_at(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no module")
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # Only while it is read, for the types of fields: Ray sends what others can't import.
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[spec.name]
     return module

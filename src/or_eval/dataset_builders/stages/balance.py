@@ -8,20 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field, model_validator
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
     Place,
     Plan,
-    Stage,
     StageContext,
-    Table,
 )
-from or_eval.dataset_builders.engine.rounds import Short
-from or_eval.dataset_builders.engine.rows import Rows
-from or_eval.dataset_builders.similarity import embedding_stage
-from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams, embedded
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingStage, embedded
 from or_eval.dataset_builders.similarity.spread import by_letters, by_meaning, farthest_first
 from or_eval.dataset_builders.targets import (
     COLUMNS,
@@ -37,8 +33,8 @@ NOT_NEEDED, NO_TARGET = "not needed", "no target"
 _POOL = "pool"
 
 
-class BalanceParams(EmbeddingParams):
-    """What a recipe may say to ``balance``.
+class Balance(EmbeddingStage):
+    """The stage ``balance``, by what a recipe may say to it.
 
     Attributes:
         targets: The rows that are wanted, all by the same columns; a safe prompt and its twin
@@ -48,73 +44,95 @@ class BalanceParams(EmbeddingParams):
         seed: What the first of the rows chosen of a kind hangs on.
     """
 
+    takes = (_POOL,)
+    makes = "beside"
+    says_short = True
     targets: tuple[Target, ...] = Field(min_length=1)
     seed: int = 1
 
     @model_validator(mode="after")
-    def _same_columns(self) -> BalanceParams:
+    def _same_columns(self) -> Balance:
         if len({tuple(name for name in COLUMNS if getattr(one, name)) for one in self.targets}) > 1:
             raise ValueError("targets: all have to name the same columns")
         return self
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Keep as many rows of each kind as are wanted, add those of a pool, and say what is short.
+
+        It holds the rows.
+        """
+        need = Need(wanted_cells(self.targets, build.taxonomy))
+        units = _units(rows)
+        by_cell: defaultdict[Cell, list[Unit]] = defaultdict(list)
+        reasons: dict[str, str] = {}
+        for unit in units:
+            if cells := need.cells(_counted(unit)):
+                by_cell[cells[0]].append(unit)
+            else:
+                reasons |= {row.id: NO_TARGET for row in unit}
+        self.name_model(build)
+        for cell, there in by_cell.items():
+            chosen = self._chosen(there, need.wanted[cell], build)
+            for number, unit in enumerate(there):
+                if number not in chosen:
+                    reasons |= {row.id: NOT_NEEDED for row in unit}
+        for row in rows:
+            yield Dropped(row, reasons[row.id]) if row.id in reasons else Kept(row)
+        ids = {row.id for row in rows}
+        from_pool: Counter[Cell] = Counter()
+        for unit in _units([row for row in build.named.get(_POOL, ()) if row.id not in ids]):
+            for cell in need.cells(_counted(unit)):
+                if len(by_cell[cell]) < need.wanted[cell]:
+                    by_cell[cell].append(unit)
+                    from_pool[cell] += 1
+                    yield from map(Kept, unit)
+        for cell, wanted in need.wanted.items():
+            found = len(by_cell.get(cell, ()))
+            if found < wanted:
+                build.short(dict(cell), wanted - found, found)
+        build.table(
+            "balance",
+            [
+                {
+                    **dict(cell),
+                    "wanted": wanted,
+                    "found": (found := len(by_cell.get(cell, ()))) - from_pool[cell],
+                    "from_pool": from_pool[cell],
+                    "kept": min(found, wanted),
+                    "missing": max(wanted - found, 0),
+                }
+                for cell, wanted in need.wanted.items()
+            ],
+        )
+
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """All targets may be met, with twins or without; no model is asked."""
+        return Plan(min(rows, 2 * sum(wanted_cells(self.targets, build.taxonomy).values())))
+
+    def _chosen(self, units: Sequence[Unit], wanted: int, build: StageContext) -> set[int]:
+        if len(units) <= wanted:
+            return set(range(len(units)))
+        rows = [_counted(unit) for unit in units]
+        texts = [row.prompt for row in rows]
+        lots = [hashlib.sha256(f"balance {self.seed} {row.id}".encode()).digest() for row in rows]
+        if self.model is None:
+            similarity = by_letters(texts)
+        else:
+            similarity = by_meaning(embedded(texts, self.model, build))
+        return set(farthest_first(len(rows), wanted, lots.index(min(lots)), similarity))
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        super().problem(place)
+        return unknown_category(self.targets, place.taxonomy)
+
+    def parts(self) -> Sequence[str]:
+        """Name the subsets and the reasons."""
+        return [NOT_NEEDED, NO_TARGET]
+
 
 Unit = list[PromptRecord]
 """A row, or a safe prompt and its twin: they stay or go together."""
-
-
-def run(rows: Rows, params: BalanceParams, context: StageContext) -> Iterator[Outcome]:
-    """Keep as many rows of each kind as are wanted, add those of a pool, and say what is short.
-
-    It holds the rows.
-    """
-    need = Need(wanted_cells(params.targets, context.taxonomy))
-    units = _units(rows)
-    by_cell: defaultdict[Cell, list[Unit]] = defaultdict(list)
-    reasons: dict[str, str] = {}
-    for unit in units:
-        if cells := need.cells(_counted(unit)):
-            by_cell[cells[0]].append(unit)
-        else:
-            reasons |= {row.id: NO_TARGET for row in unit}
-    yield from embedding_stage.used(params)
-    for cell, there in by_cell.items():
-        chosen = _chosen(there, need.wanted[cell], params, context)
-        for number, unit in enumerate(there):
-            if number not in chosen:
-                reasons |= {row.id: NOT_NEEDED for row in unit}
-    for row in rows:
-        yield Dropped(row, reasons[row.id]) if row.id in reasons else Kept(row)
-    ids = {row.id for row in rows}
-    from_pool: Counter[Cell] = Counter()
-    for unit in _units([row for row in context.named.get(_POOL, ()) if row.id not in ids]):
-        for cell in need.cells(_counted(unit)):
-            if len(by_cell[cell]) < need.wanted[cell]:
-                by_cell[cell].append(unit)
-                from_pool[cell] += 1
-                yield from map(Kept, unit)
-    for cell, wanted in need.wanted.items():
-        found = len(by_cell.get(cell, ()))
-        if found < wanted:
-            yield Short(dict(cell), wanted - found, found)
-    yield Table(
-        "balance",
-        [
-            {
-                **dict(cell),
-                "wanted": wanted,
-                "found": (found := len(by_cell.get(cell, ()))) - from_pool[cell],
-                "from_pool": from_pool[cell],
-                "kept": min(found, wanted),
-                "missing": max(wanted - found, 0),
-            }
-            for cell, wanted in need.wanted.items()
-        ],
-    )
-
-
-def plan(rows: int, params: BalanceParams, context: StageContext) -> Plan:
-    """All targets may be met, with twins or without; no model is asked."""
-    return Plan(min(rows, 2 * sum(wanted_cells(params.targets, context.taxonomy).values())))
 
 
 def _units(rows: Rows) -> list[Unit]:
@@ -129,35 +147,4 @@ def _counted(unit: Unit) -> PromptRecord:
     return next((row for row in unit if row.label is Label.SAFE), unit[0])
 
 
-def _chosen(
-    units: Sequence[Unit], wanted: int, params: BalanceParams, context: StageContext
-) -> set[int]:
-    if len(units) <= wanted:
-        return set(range(len(units)))
-    rows = [_counted(unit) for unit in units]
-    texts = [row.prompt for row in rows]
-    lots = [hashlib.sha256(f"balance {params.seed} {row.id}".encode()).digest() for row in rows]
-    if params.model is None:
-        similarity = by_letters(texts)
-    else:
-        similarity = by_meaning(embedded(texts, params.model, context))
-    return set(farthest_first(len(rows), wanted, lots.index(min(lots)), similarity))
-
-
-def _problem(params: BalanceParams, place: Place) -> str | None:
-    embedding_stage.problem(params, place)
-    return unknown_category(params.targets, place.taxonomy)
-
-
-STAGE = Stage(
-    BalanceParams,
-    run,
-    plan,
-    data=embedding_stage.data,
-    parts=lambda params: [NOT_NEEDED, NO_TARGET],
-    problem=_problem,
-    takes=(_POOL,),
-    ready=embedding_stage.ready,
-    says_short=True,
-    makes="beside",
-)
+STAGE = Balance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -11,43 +11,33 @@ from typing import Literal
 
 from pydantic import Field
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows, with_meta
+from or_eval.dataset_builders.engine.stage import (
     CLASSIFIER,
     Dropped,
     Kept,
     Outcome,
-    Plan,
-    Stage,
     StageContext,
-    StageParams,
-    Table,
+    panel,
 )
-from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.panel.agreement import votes
 from or_eval.dataset_builders.panel.moderators import (
     Opinion,
     Wording,
-    category_spellings,
+    category_wording,
     in_words,
-    load_wording,
-    opinions_on_prompts,
 )
-from or_eval.dataset_builders.panel.panel_plan import panel_calls
-from or_eval.dataset_builders.prompt_files import data_path, prompt_path
-from or_eval.schema import taxonomies
+from or_eval.dataset_builders.panel.panel_stage import TOO_LONG, PanelStage
+from or_eval.dataset_builders.prompt_files import data_path
+from or_eval.schema import PromptRecord
 
 OTHER = "other"
 """What a classifier says of a prompt that falls into no category."""
-NO_MAJORITY, UNSURE, ANOTHER, TOO_LONG = (
-    "no majority",
-    "unsure",
-    "another category",
-    "too long",
-)
+NO_MAJORITY, UNSURE, ANOTHER = "no majority", "unsure", "another category"
 
 
-class ClassifyParams(StageParams):
-    """What a recipe may say to ``classify``.
+class Classify(PanelStage):
+    """Give each row its category; ``meta.classification`` has each classifier's answer.
 
     Attributes:
         keep: Which rows go on: those with any category, which becomes theirs, or those whose
@@ -57,98 +47,76 @@ class ClassifyParams(StageParams):
             counts as sure.
     """
 
+    roles = panel(CLASSIFIER)
+    file = "classify"
     keep: Literal["any", "same"] = "any"
     agree: Literal["majority", "all"] = "majority"
     least_confidence: float = Field(default=0, ge=0, le=1)
 
+    @classmethod
+    @cache
+    def wording(cls, taxonomy: str) -> Wording:
+        """Give what classifiers are told, with the categories of a taxonomy."""
+        return category_wording("classify", "category", taxonomy, OTHER, confidence=True)
 
-def run(rows: Rows, params: ClassifyParams, context: StageContext) -> Iterator[Outcome]:
-    """Give each row its category; ``meta.classification`` has each classifier's answer."""
-    panel, wording = context.panel(CLASSIFIER), classification_wording(context.taxonomy)
-    moved: Counter[tuple[str, str]] = Counter()
-    together: Counter[int] = Counter()
-    for row, opinions in opinions_on_prompts(rows, wording, context, CLASSIFIER):
-        if opinions is None:
-            yield Dropped(row, TOO_LONG)
-            continue
-        category, confidence, count = _majority(opinions)
-        together[count] += 1
-        said = with_meta(row, classification=votes(opinions), confidence=confidence)
-        needed = len(panel) if params.agree == "all" else len(panel) // 2 + 1
+    def decide(self, row: PromptRecord, opinions: Sequence[Opinion]) -> Outcome:
+        """Keep a row with the category that most classifiers name."""
+        first, count, tied = _leading(opinions)
+        told = [one.confidence for one in opinions if one.said == first is not None]
+        sure = [confidence for confidence in told if confidence is not None]
+        confidence = round(sum(sure) / len(sure), 3) if sure else None
+        found = with_meta(row, classification=votes(opinions), confidence=confidence)
         detail = in_words(opinions)
-        if category is None or count < needed:
-            yield Dropped(said, NO_MAJORITY, detail)
-            continue
-        moved[row.category, category] += 1
-        if confidence is not None and confidence < params.least_confidence:
-            yield Dropped(said, UNSURE, detail)
-        elif params.keep == "same" and category != row.category:
-            yield Dropped(said, ANOTHER, detail)
-        elif category == OTHER:
-            yield Dropped(said, OTHER, detail)
-        else:
-            earlier = {} if category == row.category else {"earlier_category": row.category}
-            yield Kept(replace(with_meta(said, **earlier), category=category))
-    yield Table(
-        "categories",
-        [{"before": old, "now": new, "rows": moved[old, new]} for old, new in sorted(moved)],
-    )
-    yield Table(
-        "votes",
-        [{"classifiers that agree": n, "rows": together[n]} for n in sorted(together)],
-    )
+        needed = len(opinions) if self.agree == "all" else len(opinions) // 2 + 1
+        if first is None or tied or count < needed:
+            return Dropped(found, NO_MAJORITY, detail)
+        if confidence is not None and confidence < self.least_confidence:
+            return Dropped(found, UNSURE, detail)
+        if self.keep == "same" and first != row.category:
+            return Dropped(found, ANOTHER, detail)
+        if first == OTHER:
+            return Dropped(found, OTHER, detail)
+        earlier = {} if first == row.category else {"earlier_category": row.category}
+        return Kept(replace(with_meta(found, **earlier), category=first))
+
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Sort the rows, and count which categories become which."""
+        moved: Counter[tuple[str, str]] = Counter()
+        together: Counter[int] = Counter()
+        for item in self.judged(rows, build):
+            if isinstance(item, Dropped):
+                yield item
+                continue
+            first, count, _ = _leading(item[1])
+            together[count] += 1
+            outcome = self.decide(*item)
+            if first is not None and outcome[1:2] != (NO_MAJORITY,):
+                moved[item[0].category, first] += 1
+            yield outcome
+        build.table(
+            "categories",
+            [{"before": old, "now": new, "rows": moved[old, new]} for old, new in sorted(moved)],
+        )
+        build.table(
+            "votes",
+            [{"classifiers that agree": n, "rows": together[n]} for n in sorted(together)],
+        )
+
+    def prompts(self) -> list[Path]:
+        """Give the file with what they are told, and that of the categories."""
+        return [*super().prompts(), data_path("taxonomies.toml")]
+
+    def parts(self) -> list[str]:
+        """Name the reasons."""
+        return [NO_MAJORITY, UNSURE, ANOTHER, OTHER, TOO_LONG]
 
 
-def plan(rows: int, params: ClassifyParams, context: StageContext) -> Plan:
-    """Estimate a call per row and classifier; repair questions are not counted."""
-    wording = classification_wording(context.taxonomy)
-    return Plan(rows, (panel_calls([(rows, context.row_tokens, wording)], CLASSIFIER),))
+def _leading(opinions: Sequence[Opinion]) -> tuple[str | None, int, bool]:
+    """Give the answer that most gave, how many did, and whether as many gave another one."""
+    said = Counter(opinion.said for opinion in opinions if opinion.said is not None).most_common(2)
+    if not said:
+        return None, 0, False
+    return *said[0], len(said) > 1 and said[0][1] == said[1][1]
 
 
-@cache
-def classification_wording(taxonomy: str) -> Wording:
-    """Give what classifiers are told, with the categories of a taxonomy."""
-    categories = taxonomies()[taxonomy].values()
-    return load_wording(
-        "classify",
-        "category",
-        "category",
-        category_spellings(taxonomy, OTHER),
-        OTHER,
-        confidence=True,
-        categories="\n".join(f"- {one.key}: {one.definition}" for one in categories),
-        keys=", ".join(one.key for one in categories),
-    )
-
-
-def _majority(opinions: Sequence[Opinion]) -> tuple[str | None, float | None, int]:
-    """Give the answer that most gave, how sure these are, and how many they are.
-
-    None where as many gave another one.
-    """
-    sure: defaultdict[str, list[float | None]] = defaultdict(list)
-    for opinion in opinions:
-        if opinion.said is not None:
-            sure[opinion.said].append(opinion.confidence)
-    if not sure:
-        return None, None, 0
-    first, *others = sorted(sure, key=lambda said: -len(sure[said]))
-    count = len(sure[first])
-    told = [confidence for confidence in sure[first] if confidence is not None]
-    mean = round(sum(told) / len(told), 3) if told else None
-    tied = bool(others) and len(sure[others[0]]) == count
-    return None if tied else first, mean, count
-
-
-def _files(params: ClassifyParams) -> list[Path]:
-    return [prompt_path("classify"), data_path("taxonomies.toml")]
-
-
-STAGE = Stage(
-    ClassifyParams,
-    run,
-    plan,
-    roles={CLASSIFIER: "panel"},
-    prompts=_files,
-    parts=lambda params: [NO_MAJORITY, UNSURE, ANOTHER, OTHER, TOO_LONG],
-)
+STAGE = Classify

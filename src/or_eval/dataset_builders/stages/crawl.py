@@ -13,30 +13,29 @@ from or_eval.dataset_builders.crawling.candidates import REASONS, candidates
 from or_eval.dataset_builders.crawling.crawl import check_needs, crawled
 from or_eval.dataset_builders.crawling.snapshot import Snapshot
 from or_eval.dataset_builders.crawling.sources_file import load_sources
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Outcome,
     Place,
     Plan,
     Stage,
     StageContext,
-    StageParams,
-    Table,
 )
-from or_eval.dataset_builders.engine.rows import Rows
 
 _FOLDER = "crawl"
 _NOT_NEEDED = "not needed"
 
 
-class CrawlParams(StageParams):
-    """What a recipe may say to ``crawl``.
+class Crawl(Stage):
+    """The stage ``crawl``, by what a recipe may say to it.
 
     Attributes:
         sources: File of sources to crawl; what was crawled lies in the build's folder ``crawl``.
         snapshot: Folder of a crawl that is done, instead.
     """
 
+    makes = "instead"
     sources: str | None = None
     snapshot: str | None = None
 
@@ -46,74 +45,71 @@ class CrawlParams(StageParams):
             raise ValueError("give either 'sources' or 'snapshot'")
         return self
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Crawl, unless that was done, and give what asks for something.
 
-def run(rows: Rows, params: CrawlParams, context: StageContext) -> Iterator[Outcome]:
-    """Crawl, unless that was done, and give what asks for something.
+        It holds the prompts.
+        """
+        snapshot = self._crawled(build.out)
+        kept: Counter[tuple[str, str]] = Counter()
+        for outcome in candidates(snapshot.pages(), snapshot.sources):
+            if isinstance(outcome, Dropped):
+                yield outcome
+            elif build.limit is not None and kept.total() >= build.limit:
+                yield Dropped(outcome.record, _NOT_NEEDED)
+            else:
+                kept[outcome.record.source, outcome.record.language] += 1
+                yield outcome
+        build.table(
+            "sources",
+            [
+                {"source": source, "language": language, "rows": count}
+                for (source, language), count in sorted(kept.items())
+            ],
+        )
+        failed = Counter((page.source, page.failed) for page in snapshot.pages() if page.failed)
+        build.table(
+            "pages_not_had",
+            [
+                {"source": source, "why": why, "pages": count}
+                for (source, why), count in sorted(failed.items())
+            ],
+        )
 
-    It holds the prompts.
-    """
-    snapshot = _snapshot(params, context.out)
-    kept: Counter[tuple[str, str]] = Counter()
-    for outcome in candidates(snapshot.pages(), snapshot.sources):
-        if isinstance(outcome, Dropped):
-            yield outcome
-        elif context.limit is not None and kept.total() >= context.limit:
-            yield Dropped(outcome.record, _NOT_NEEDED)
-        else:
-            kept[outcome.record.source, outcome.record.language] += 1
-            yield outcome
-    yield Table(
-        "sources",
-        [
-            {"source": source, "language": language, "rows": count}
-            for (source, language), count in sorted(kept.items())
-        ],
-    )
-    failed = Counter((page.source, page.failed) for page in snapshot.pages() if page.failed)
-    yield Table(
-        "pages_not_had",
-        [
-            {"source": source, "why": why, "pages": count}
-            for (source, why), count in sorted(failed.items())
-        ],
-    )
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """Nobody knows before; about a prompt a page."""
+        if self.snapshot is not None:
+            return Plan(sum(not page.failed for page in Snapshot(Path(self.snapshot)).pages()))
+        return Plan(sum(source.pages for source in load_sources(_path(self.sources)).sources))
 
+    def _crawled(self, out: Path) -> Snapshot:
+        if self.snapshot is None:
+            return crawled(_path(self.sources), out / _FOLDER, print)
+        return Snapshot(_path(self.snapshot))
 
-def plan(rows: int, params: CrawlParams, context: StageContext) -> Plan:
-    """Nobody knows before; about a prompt a page."""
-    if params.snapshot is not None:
-        return Plan(sum(not page.failed for page in Snapshot(Path(params.snapshot)).pages()))
-    return Plan(sum(source.pages for source in load_sources(_path(params.sources)).sources))
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        if place.inputs:
+            return "it starts a recipe and takes no input; set 'input: []'"
+        check_needs()
+        if self.sources is not None:
+            load_sources(_path(self.sources))
+        elif not Snapshot(_path(self.snapshot)).finished:
+            return f"snapshot: {self.snapshot} is no finished crawl"
+        return None
 
+    def reads(self) -> Sequence[str]:
+        """Name the data."""
+        # Of a crawl in the build's own folder, nothing: it stays what it is until it is done again.
+        return [] if self.snapshot is None else [str(Path(self.snapshot) / "pages.jsonl")]
 
-def _snapshot(params: CrawlParams, out: Path) -> Snapshot:
-    if params.snapshot is None:
-        return crawled(_path(params.sources), out / _FOLDER, print)
-    return Snapshot(_path(params.snapshot))
+    def parts(self) -> Sequence[str]:
+        """Name the subsets and the reasons."""
+        return [*REASONS, "near duplicate of *", _NOT_NEEDED]
 
 
 def _path(said: str | None) -> Path:
     return Path(said or "").expanduser()
 
 
-def _problem(params: CrawlParams, place: Place) -> str | None:
-    if place.inputs:
-        return "it starts a recipe and takes no input; set 'input: []'"
-    check_needs()
-    if params.sources is not None:
-        load_sources(_path(params.sources))
-    elif not Snapshot(_path(params.snapshot)).finished:
-        return f"snapshot: {params.snapshot} is no finished crawl"
-    return None
-
-
-def _data(params: CrawlParams) -> Sequence[str]:
-    # Of a crawl in the build's own folder, nothing: it stays what it is until it is done again.
-    return [] if params.snapshot is None else [str(Path(params.snapshot) / "pages.jsonl")]
-
-
-def _parts(params: CrawlParams) -> Sequence[str]:
-    return [*REASONS, "near duplicate of *", _NOT_NEEDED]
-
-
-STAGE = Stage(CrawlParams, run, plan, problem=_problem, data=_data, parts=_parts, makes="instead")
+STAGE = Crawl

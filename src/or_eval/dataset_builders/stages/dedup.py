@@ -16,21 +16,19 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows, in_batches
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
     Place,
-    Stage,
     StageContext,
     StageParams,
-    Table,
 )
-from or_eval.dataset_builders.engine.rows import Rows, in_batches
 from or_eval.dataset_builders.engine.workers import Map
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity import embedding_stage, near_by_letters
-from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingParams, embedded
+from or_eval.dataset_builders.similarity import near_by_letters
+from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingStage, embedded
 from or_eval.dataset_builders.similarity.near_by_letters import (
     bands_of,
     near_texts_of,
@@ -70,8 +68,8 @@ class EarlierSet(StageParams):
         return {"data": said} if isinstance(said, str) else said
 
 
-class DedupParams(EmbeddingParams):
-    """What a recipe may say to ``dedup``.
+class Dedup(EmbeddingStage):
+    """The stage ``dedup``, by what a recipe may say to it.
 
     Attributes:
         model: The sentence-transformers model whose embeddings are compared: a name on the Hub,
@@ -82,6 +80,7 @@ class DedupParams(EmbeddingParams):
         within: Columns in which rows must be equal to be compared at all.
     """
 
+    takes = ("against",)
     threshold: float | None = Field(
         default_factory=lambda said: (
             LETTERS_THRESHOLD if said["model"] is None else MEANING_THRESHOLD
@@ -96,6 +95,50 @@ class DedupParams(EmbeddingParams):
     def used_model(self) -> str | None:
         """The model, unless equal texts only are dropped."""
         return None if self.threshold is None else self.model
+
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Drop equal and nearly equal rows, of earlier sets' and among themselves.
+
+        It holds a digest of each text and, to find near duplicates, the rows that differ.
+        """
+        earlier = [_earlier(given) for given in self.against]
+        earlier += [_Earlier(name, named) for name, named in build.named.items()]
+        different: list[PromptRecord] = []
+        for found in _without_equal(rows, earlier, self.within, build.map):
+            if isinstance(found, Dropped):
+                yield found
+            elif self.threshold is None:
+                yield Kept(found)
+            else:
+                different.append(found)
+        if self.threshold is None:
+            return
+        self.name_model(build)
+        if different:
+            likeness = _likeness(self.model, self.threshold, build)
+            table: list[dict[str, Any]] = []
+            yield from _without_near(different, earlier, self.within, likeness, table)
+            build.table("comparisons", table)
+            if sampled := [row for row in table if row["pairs in the sample"]]:
+                pairs = sum(row["pairs in the sample"] for row in sampled)
+                found_pairs = sum(row["pairs in the sample"] * row["recall"] for row in sampled)
+                # A table of one row is in the funnel too.
+                recall = {"pairs in the sample": pairs, "recall": found_pairs / pairs}
+                build.table("recall", [recall])
+
+    def reads(self) -> list[str]:
+        """Name the data."""
+        return [*(given.data for given in self.against), *super().reads()]
+
+    def parts(self) -> list[str]:
+        """Name the subsets and the reasons."""
+        return ["duplicate", "duplicate of *", "near duplicate", "near duplicate of *"]
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        if self.threshold is not None and self.model is None:
+            near_by_letters.check_needs()
+        return super().problem(place)
 
 
 class _Earlier(NamedTuple):
@@ -148,43 +191,20 @@ class _Comparison(NamedTuple):
     found: NearDuplicates
 
 
-def run(rows: Rows, params: DedupParams, context: StageContext) -> Iterator[Outcome]:
-    """Drop equal and nearly equal rows, of earlier sets' and among themselves.
-
-    It holds a digest of each text and, to find near duplicates, the rows that differ.
-    """
-    earlier = [_earlier(given) for given in params.against]
-    earlier += [_Earlier(name, named) for name, named in context.named.items()]
-    different: list[PromptRecord] = []
-    for found in _without_equal(rows, earlier, params.within, context.map):
-        if isinstance(found, Dropped):
-            yield found
-        elif params.threshold is None:
-            yield Kept(found)
-        else:
-            different.append(found)
-    if params.threshold is None:
-        return
-    yield from embedding_stage.used(params)
-    if different:
-        likeness = _likeness(params.model, params.threshold, context)
-        yield from _without_near(different, earlier, params.within, likeness)
-
-
-def _likeness(model: str | None, threshold: float, context: StageContext) -> _Likeness:
+def _likeness(model: str | None, threshold: float, build: StageContext) -> _Likeness:
     if model is None:
         return _Likeness(
             lambda texts: np.concatenate(
-                list(context.map(partial(bands_of, threshold=threshold), in_batches(texts, _BATCH)))
+                list(build.map(partial(bands_of, threshold=threshold), in_batches(texts, _BATCH)))
             ),
-            lambda part: near_texts_within(*part, threshold, context.map),
-            lambda part, others: near_texts_of(*part, *others, threshold, context.map),
+            lambda part: near_texts_within(*part, threshold, build.map),
+            lambda part, others: near_texts_of(*part, *others, threshold, build.map),
         )
     return _Likeness(
-        lambda texts: embedded(texts, model, context),
-        lambda part: near_duplicates_within(part.marks, threshold, workers=context.map),
+        lambda texts: embedded(texts, model, build),
+        lambda part: near_duplicates_within(part.marks, threshold, workers=build.map),
         lambda part, others: near_duplicates_of(
-            part.marks, others.marks, threshold, workers=context.map
+            part.marks, others.marks, threshold, workers=build.map
         ),
     )
 
@@ -194,13 +214,13 @@ def _without_near(
     earlier: Sequence[_Earlier],
     within: Sequence[Facet],
     likeness: _Likeness,
+    table: list[dict[str, Any]],
 ) -> Iterator[Outcome]:
     def marked(records: list[PromptRecord]) -> _Prompts:
         marks = likeness.marks([record.prompt for record in records])
         return _Prompts(records, marks, _groups(records, within))
 
     prompts = marked(different)
-    table = []
     for name, records in earlier:
         if not len(records):
             continue
@@ -214,12 +234,6 @@ def _without_near(
     yield from _near(prompts, prompts, compared, "near duplicate")
     for record in _without(prompts, compared).records:
         yield Kept(record)
-    yield Table("comparisons", table)
-    if sampled := [row for row in table if row["pairs in the sample"]]:
-        pairs = sum(row["pairs in the sample"] for row in sampled)
-        found = sum(row["pairs in the sample"] * row["recall"] for row in sampled)
-        # A table of one row is in the funnel too.
-        yield Table("recall", [{"pairs in the sample": pairs, "recall": found / pairs}])
 
 
 def _earlier(given: EarlierSet) -> _Earlier:
@@ -232,10 +246,6 @@ def _earlier(given: EarlierSet) -> _Earlier:
         except DataError:
             raise BuildError(f"against: {error}") from error
     return _Earlier(loaded.name, loaded.records)
-
-
-def _data(params: DedupParams) -> Sequence[str]:
-    return [*(given.data for given in params.against), *embedding_stage.data(params)]
 
 
 def _without_equal(
@@ -343,22 +353,4 @@ def _summary(other: str, prompts: _Prompts, compared: Sequence[_Comparison]) -> 
     }
 
 
-def _parts(params: DedupParams) -> list[str]:
-    return ["duplicate", "duplicate of *", "near duplicate", "near duplicate of *"]
-
-
-def _problem(params: DedupParams, place: Place) -> str | None:
-    if params.threshold is not None and params.model is None:
-        near_by_letters.check_needs()
-    return embedding_stage.problem(params, place)
-
-
-STAGE = Stage(
-    DedupParams,
-    run,
-    data=_data,
-    parts=_parts,
-    problem=_problem,
-    ready=embedding_stage.ready,
-    takes=("against",),
-)
+STAGE = Dedup

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
@@ -17,18 +18,15 @@ from or_eval.dataset_builders.engine.ports import (
     Plan,
     Stage,
     StageContext,
-    StageParams,
-    Table,
 )
-from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import VOTES, taxonomies
 
 NOT_HARDEST = "not among the hardest"
 
 
-class HardestParams(StageParams):
-    """What a recipe may say to ``hardest``.
+class Hardest(Stage):
+    """The stage ``hardest``, by what a recipe may say to it.
 
     Attributes:
         per_category: Most rows of each category.
@@ -36,34 +34,46 @@ class HardestParams(StageParams):
 
     per_category: int = Field(ge=1)
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Keep the rows with the most refusals in ``meta.votes``; among equals it is as if by lot.
 
-def run(rows: Rows, params: HardestParams, context: StageContext) -> Iterator[Outcome]:
-    """Keep the rows with the most refusals in ``meta.votes``; among equals it is as if by lot.
+        It holds the id and number of refusals of each row.
+        """
+        ranks: defaultdict[str, list[tuple[int, bytes, str]]] = defaultdict(list)
+        for row in rows:
+            if VOTES not in row.meta:
+                raise BuildError(
+                    "a row has no 'votes' in meta; the stage vote has to come before it"
+                )
+            lot = hashlib.sha256(f"hardest {row.id}".encode()).digest()
+            ranks[row.category].append((-_refusals(row.meta[VOTES]), lot, row.id))
+        chosen = {
+            category: sorted(ranked)[: self.per_category] for category, ranked in ranks.items()
+        }
+        kept = {id for ranked in chosen.values() for _, _, id in ranked}
+        for row in rows:
+            if row.id in kept:
+                yield Kept(row)
+            else:
+                yield Dropped(row, NOT_HARDEST, f"refused by {_refusals(row.meta[VOTES])} models")
+        keys = dict.fromkeys([*taxonomies()[build.taxonomy], *chosen])
+        build.table(
+            "categories", [_counts(key, ranks.get(key, []), chosen.get(key, [])) for key in keys]
+        )
 
-    It holds the id and number of refusals of each row.
-    """
-    ranks: defaultdict[str, list[tuple[int, bytes, str]]] = defaultdict(list)
-    for row in rows:
-        if VOTES not in row.meta:
-            raise BuildError("a row has no 'votes' in meta; the stage vote has to come before it")
-        lot = hashlib.sha256(f"hardest {row.id}".encode()).digest()
-        ranks[row.category].append((-_refusals(row.meta[VOTES]), lot, row.id))
-    chosen = {category: sorted(ranked)[: params.per_category] for category, ranked in ranks.items()}
-    kept = {id for ranked in chosen.values() for _, _, id in ranked}
-    for row in rows:
-        if row.id in kept:
-            yield Kept(row)
-        else:
-            yield Dropped(row, NOT_HARDEST, f"refused by {_refusals(row.meta[VOTES])} models")
-    keys = dict.fromkeys([*taxonomies()[context.taxonomy], *chosen])
-    yield Table(
-        "categories", [_counts(key, ranks.get(key, []), chosen.get(key, [])) for key in keys]
-    )
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """All categories may be full; no model is asked."""
+        return Plan(min(rows, self.per_category * len(taxonomies()[build.taxonomy])))
 
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        return (
+            None if place.tested else "its input has no votes; the stage vote has to come before it"
+        )
 
-def plan(rows: int, params: HardestParams, context: StageContext) -> Plan:
-    """All categories may be full; no model is asked."""
-    return Plan(min(rows, params.per_category * len(taxonomies()[context.taxonomy])))
+    def parts(self) -> Sequence[str]:
+        """Name the subsets and the reasons."""
+        return [NOT_HARDEST]
 
 
 def _refusals(votes: Mapping[str, bool | None]) -> int:
@@ -83,14 +93,4 @@ def _counts(
     }
 
 
-def _problem(params: HardestParams, place: Place) -> str | None:
-    return None if place.tested else "its input has no votes; the stage vote has to come before it"
-
-
-STAGE = Stage(
-    HardestParams,
-    run,
-    plan,
-    parts=lambda params: [NOT_HARDEST],
-    problem=_problem,
-)
+STAGE = Hardest

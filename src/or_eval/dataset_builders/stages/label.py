@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows, with_meta
+from or_eval.dataset_builders.engine.stage import (
     Kept,
     Outcome,
     Place,
     Stage,
     StageContext,
-    StageParams,
-    Table,
-    Tested,
 )
-from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.panel.moderators import numbered
 from or_eval.schema import ResponseClass
@@ -24,8 +21,66 @@ from or_eval.schema import ResponseClass
 _RULES, _PROVIDER = "rules", "provider"
 
 
-class LabelParams(StageParams):
-    """Says nothing to ``label``: who votes is said where the models are tested."""
+class LabelResponses(Stage):
+    """The stage ``label``: who votes is said where the models are tested, and here nothing."""
+
+    passes_logs = True
+
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Give the rows with each model's majority in ``meta.labels``, and all votes as a table.
+
+        It holds the responses.
+        """
+        from or_eval.analysis.responses import read_logs
+        from or_eval.analysis.samples import read_details
+
+        if not len(rows):
+            return
+        responses = read_logs(list(build.input_logs), audits=False).responses
+        responses = responses[responses["id"].isin({row.id for row in rows})]
+        details = read_details(responses)
+        table: list[dict[str, Any]] = []
+        by_row: dict[str, dict[str, Any]] = {}
+        for at, (id, model, epoch) in zip(
+            responses.index,
+            responses[["id", "model", "epoch"]].itertuples(index=False),
+            strict=True,
+        ):
+            votes = votes_in(details.at[at, "stages"])
+            found = majority(votes)
+            label = None if found.label is None else found.label.value
+            said = {"refused": found.refused, "label": label, "agreement": found.agreement}
+            by_row.setdefault(str(id), {})[f"{model}" if epoch == 1 else f"{model} ({epoch})"] = (
+                said
+            )
+            table.append(
+                {
+                    "id": id,
+                    "model": model,
+                    "epoch": epoch,
+                    "response": details.at[at, "response"],
+                    **said,
+                    "voters": found.voters,
+                    **{f"vote of {voter}": vote and vote.value for voter, vote in votes.items()},
+                }
+            )
+        if missing := [row.id for row in rows if row.id not in by_row]:
+            raise BuildError(f"{len(missing)} of its {len(rows)} rows have no response in the logs")
+        for row in rows:
+            yield Kept(with_meta(row, labels=by_row[row.id]))
+        build.beside.logs += build.input_logs
+        build.table("responses", table)
+        build.table("agreement", _agreement(table))
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        if place.tested is not None:
+            return None
+        return "its input has no logs; 'input' has to name a test_refusal stage"
+
+    def parts(self) -> Sequence[str]:
+        """Name the subsets and the reasons."""
+        return ()
 
 
 class Majority(NamedTuple):
@@ -42,49 +97,6 @@ class Majority(NamedTuple):
     label: ResponseClass | None
     agreement: float | None
     voters: int
-
-
-def run(rows: Rows, params: LabelParams, context: StageContext) -> Iterator[Outcome]:
-    """Give the rows with the majority for each model in ``meta.labels``, and all votes as a table.
-
-    It holds the responses.
-    """
-    from or_eval.analysis.responses import read_logs
-    from or_eval.analysis.samples import read_details
-
-    if not len(rows):
-        return
-    responses = read_logs(list(context.input_logs), audits=False).responses
-    responses = responses[responses["id"].isin({row.id for row in rows})]
-    details = read_details(responses)
-    table: list[dict[str, Any]] = []
-    by_row: dict[str, dict[str, Any]] = {}
-    for at, (id, model, epoch) in zip(
-        responses.index, responses[["id", "model", "epoch"]].itertuples(index=False), strict=True
-    ):
-        votes = votes_in(details.at[at, "stages"])
-        found = majority(votes)
-        label = None if found.label is None else found.label.value
-        said = {"refused": found.refused, "label": label, "agreement": found.agreement}
-        by_row.setdefault(str(id), {})[f"{model}" if epoch == 1 else f"{model} ({epoch})"] = said
-        table.append(
-            {
-                "id": id,
-                "model": model,
-                "epoch": epoch,
-                "response": details.at[at, "response"],
-                **said,
-                "voters": found.voters,
-                **{f"vote of {voter}": vote and vote.value for voter, vote in votes.items()},
-            }
-        )
-    if missing := [row.id for row in rows if row.id not in by_row]:
-        raise BuildError(f"{len(missing)} of its {len(rows)} rows have no response in the logs")
-    for row in rows:
-        yield Kept(with_meta(row, labels=by_row[row.id]))
-    yield Tested(list(context.input_logs))
-    yield Table("responses", table)
-    yield Table("agreement", _agreement(table))
 
 
 def votes_in(stages: Any) -> dict[str, ResponseClass | None]:
@@ -127,10 +139,4 @@ def _agreement(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _problem(params: LabelParams, place: Place) -> str | None:
-    if place.tested is not None:
-        return None
-    return "its input has no logs; 'input' has to name a test_refusal stage"
-
-
-STAGE = Stage(LabelParams, run, parts=lambda params: (), passes_logs=True, problem=_problem)
+STAGE = LabelResponses

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import LICENCE, Rows
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
@@ -16,10 +17,7 @@ from or_eval.dataset_builders.engine.ports import (
     Plan,
     Stage,
     StageContext,
-    StageParams,
-    Table,
 )
-from or_eval.dataset_builders.engine.rows import LICENCE, Rows
 from or_eval.dataset_builders.merging.overlaps import Pair, shared_rows
 from or_eval.dataset_builders.merging.prompt_sets import Loaded, PromptSet, in_taxonomy, load_set
 from or_eval.dataset_builders.publishing.licences import NOT_STATED
@@ -33,8 +31,8 @@ _INPUT = "input"
 _NAMED = 20
 
 
-class MergeParams(StageParams):
-    """What a recipe may say to ``merge``.
+class Merge(Stage):
+    """The stage ``merge``, by what a recipe may say to it.
 
     Attributes:
         sets: The prompt sets; the first that has a text keeps it.
@@ -44,57 +42,79 @@ class MergeParams(StageParams):
             in the tables; None to look for equal texts alone.
     """
 
+    makes = "beside"
     sets: tuple[PromptSet, ...] = ()
     take: Take = "all"
     languages: tuple[str, ...] = ()
     overlap: float | None = Field(default=0.7, gt=0, le=1)
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Give the rows of all sets, each text once; rows that came in are the first set.
 
-def run(rows: Rows, params: MergeParams, context: StageContext) -> Iterator[Outcome]:
-    """Give the rows of all sets, each text once; rows that came in are the first set.
+        It holds the rows of all sets.
+        """
+        sets = [load_set(given, build.taxonomy) for given in self.sets]
+        if len(rows):
+            sets.insert(0, in_taxonomy(_INPUT, rows, (), build.taxonomy))
+        pairs = list(shared_rows(sets, self.overlap))
+        labels, best = _labels(sets)
+        kept: list[PromptRecord] = []
+        per_set: dict[str, Counter[str]] = {}
+        # Two files may have one name.
+        names = [f"{one.name} ({number})" if _twice(sets, one) else one.name
+                 for number, one in enumerate(sets, start=1)]  # fmt: skip
+        for number, (name, one) in enumerate(zip(names, sets, strict=True)):
+            counts = per_set[name] = Counter()
+            for row in one.rows:
+                mark = text_mark(row.prompt)
+                owner, first = best[mark]
+                if len(labels[mark] - {Label.UNLABELLED}) > 1:
+                    reason, detail = TWO_LABELS, "safe in one set, toxic in another"
+                elif (owner, first) != (number, row.id):
+                    reason, detail = f"duplicate of {names[owner]}", f"same text as {first}"
+                elif self.take not in ("all", row.label.value):
+                    reason, detail = f"not {self.take}", ""
+                elif self.languages and row.language not in self.languages:
+                    reason, detail = "wrong language", row.language
+                else:
+                    kept.append(row)
+                    counts["kept"] += 1
+                    continue
+                yield Dropped(row, reason, detail)
+            for row in one.again:
+                yield Dropped(row, f"duplicate of {name}", f"same text as {row.id}")
+        chosen = _spread(kept, build.limit)
+        for row in kept:
+            yield Kept(row) if row.id in chosen else Dropped(row, "not needed")
+        _save_tables(build, names, sets, pairs, per_set)
 
-    It holds the rows of all sets.
-    """
-    sets = [load_set(given, context.taxonomy) for given in params.sets]
-    if len(rows):
-        sets.insert(0, in_taxonomy(_INPUT, rows, (), context.taxonomy))
-    pairs = list(shared_rows(sets, params.overlap))
-    labels, best = _labels(sets)
-    kept: list[PromptRecord] = []
-    per_set: dict[str, Counter[str]] = {}
-    # Two files may have one name.
-    names = [f"{one.name} ({number})" if _twice(sets, one) else one.name
-             for number, one in enumerate(sets, start=1)]  # fmt: skip
-    for number, (name, one) in enumerate(zip(names, sets, strict=True)):
-        counts = per_set[name] = Counter()
-        for row in one.rows:
-            mark = text_mark(row.prompt)
-            owner, first = best[mark]
-            if len(labels[mark] - {Label.UNLABELLED}) > 1:
-                reason, detail = TWO_LABELS, "safe in one set, toxic in another"
-            elif (owner, first) != (number, row.id):
-                reason, detail = f"duplicate of {names[owner]}", f"same text as {first}"
-            elif params.take not in ("all", row.label.value):
-                reason, detail = f"not {params.take}", ""
-            elif params.languages and row.language not in params.languages:
-                reason, detail = "wrong language", row.language
-            else:
-                kept.append(row)
-                counts["kept"] += 1
-                continue
-            yield Dropped(row, reason, detail)
-        for row in one.again:
-            yield Dropped(row, f"duplicate of {name}", f"same text as {row.id}")
-    chosen = _spread(kept, context.limit)
-    for row in kept:
-        yield Kept(row) if row.id in chosen else Dropped(row, "not needed")
-    yield from _tables(names, sets, pairs, per_set)
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """Count the rows; it loads the sets."""
+        quick = self.model_copy(update={"overlap": None})
+        return Plan(rows + sum(isinstance(one, Kept) for one in quick.run([], build)))
 
+    def parts(self) -> list[str]:
+        """Name the subsets and the reasons."""
+        return [TWO_LABELS, "duplicate of *", f"not {self.take}", "wrong language", "not needed"]
 
-def plan(rows: int, params: MergeParams, context: StageContext) -> Plan:
-    """Count the rows; it loads the sets."""
-    quick = params.model_copy(update={"overlap": None})
-    return Plan(rows + sum(isinstance(one, Kept) for one in run([], quick, context)))
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        if not self.sets and not place.inputs:
+            return "'sets' names no prompt set"
+        known = taxonomies()[place.taxonomy]
+        for given in self.sets:
+            if unknown := [key for key in given.categories.values() if key not in known]:
+                there = ", ".join(known)
+                return (
+                    f"sets: {given.name}: there is no category '{unknown[0]}' (there are: {there})"
+                )
+        if self.overlap is not None:
+            near_by_letters.check_needs()
+        return None
+
+    def reads(self) -> Sequence[str]:
+        """Name the data."""
+        return [given.data for given in self.sets]
 
 
 def _labels(
@@ -133,13 +153,14 @@ def _spread(rows: Sequence[PromptRecord], limit: int | None) -> set[str]:
     return {id for _, id in sorted(turns, key=lambda turn: turn[0])[:limit]}
 
 
-def _tables(
+def _save_tables(
+    build: StageContext,
     names: Sequence[str],
     sets: Sequence[Loaded],
     pairs: Sequence[Pair],
     per_set: dict[str, Counter[str]],
-) -> Iterator[Table]:
-    yield Table(
+) -> None:
+    build.table(
         "sets",
         [
             {
@@ -160,7 +181,7 @@ def _tables(
     shared: defaultdict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     for pair in pairs:
         shared[pair.sets]["equal" if pair.similarity == 1 else "near"] += 1
-    yield Table(
+    build.table(
         "overlaps",
         [
             {"set": names[second], "with": names[first], "equal": both["equal"],
@@ -170,9 +191,9 @@ def _tables(
     )  # fmt: skip
     conflicts = [_conflict(pair, names) for pair in pairs if _opposed(pair)]
     if conflicts:
-        yield Table("conflicts", conflicts)
+        build.table("conflicts", conflicts)
     equal = [str(one["id"]) for one in conflicts if one["similarity"] == 1]
-    yield Table(
+    build.table(
         "labels",
         [
             {
@@ -203,29 +224,4 @@ def _conflict(pair: Pair, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _parts(params: MergeParams) -> list[str]:
-    return [TWO_LABELS, "duplicate of *", f"not {params.take}", "wrong language", "not needed"]
-
-
-def _problem(params: MergeParams, place: Place) -> str | None:
-    if not params.sets and not place.inputs:
-        return "'sets' names no prompt set"
-    known = taxonomies()[place.taxonomy]
-    for given in params.sets:
-        if unknown := [key for key in given.categories.values() if key not in known]:
-            there = ", ".join(known)
-            return f"sets: {given.name}: there is no category '{unknown[0]}' (there are: {there})"
-    if params.overlap is not None:
-        near_by_letters.check_needs()
-    return None
-
-
-STAGE = Stage(
-    MergeParams,
-    run,
-    plan,
-    data=lambda params: [given.data for given in params.sets],
-    parts=_parts,
-    problem=_problem,
-    makes="beside",
-)
+STAGE = Merge

@@ -7,17 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
     Plan,
     Stage,
     StageContext,
-    StageParams,
-    Table,
 )
-from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
@@ -27,49 +25,53 @@ _MEASURES = ("edited", "similarity")
 _QUANTILES = {"least": 0.0, "median": 0.5, "third quartile": 0.75, "95 %": 0.95, "most": 1.0}
 
 
-class PairParams(StageParams):
-    """What a recipe may say to ``pair``.
+class Pair(Stage):
+    """The stage ``pair``, by what a recipe may say to it.
 
     Attributes:
         alone: What becomes of a prompt that has no twin.
     """
 
+    takes = (_TWINS,)
+    makes = "beside"
     alone: Literal["drop", "keep"] = "drop"
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Give each row with the twin that was written from it, both with the row's id as pair id.
 
-def run(rows: Rows, params: PairParams, context: StageContext) -> Iterator[Outcome]:
-    """Give each row with the twin that was written from it, both with the row's id as pair id.
+        It holds the twins.
+        """
+        if _TWINS not in build.named:
+            raise BuildError("its twins are missing: 'input' has to name them")
+        twins: dict[str | None, PromptRecord] = {}
+        further = []
+        for one in build.named[_TWINS]:
+            if twins.setdefault(one.seed_id, one) is not one:
+                further.append(one)
+        paired: list[PromptRecord] = []
+        for row in rows:
+            twin = twins.pop(row.id, None)
+            if twin is not None:
+                paired.append(twin)
+                yield Kept(replace(row, pair_id=row.id))
+                yield Kept(replace(twin, pair_id=row.id))
+            elif self.alone == "keep":
+                yield Kept(row)
+            else:
+                yield Dropped(row, NO_TWIN)
+        for twin in twins.values():
+            yield Dropped(twin, NO_PROMPT)
+        for twin in further:
+            yield Dropped(twin, SECOND_TWIN)
+        build.table("twins", _distribution(paired))
 
-    It holds the twins.
-    """
-    if _TWINS not in context.named:
-        raise BuildError("its twins are missing: 'input' has to name them")
-    twins: dict[str | None, PromptRecord] = {}
-    further = []
-    for one in context.named[_TWINS]:
-        if twins.setdefault(one.seed_id, one) is not one:
-            further.append(one)
-    paired: list[PromptRecord] = []
-    for row in rows:
-        twin = twins.pop(row.id, None)
-        if twin is not None:
-            paired.append(twin)
-            yield Kept(replace(row, pair_id=row.id))
-            yield Kept(replace(twin, pair_id=row.id))
-        elif params.alone == "keep":
-            yield Kept(row)
-        else:
-            yield Dropped(row, NO_TWIN)
-    for twin in twins.values():
-        yield Dropped(twin, NO_PROMPT)
-    for twin in further:
-        yield Dropped(twin, SECOND_TWIN)
-    yield Table("twins", _distribution(paired))
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """Each row may have its twin; no model is asked."""
+        return Plan(2 * rows)
 
-
-def plan(rows: int, params: PairParams, context: StageContext) -> Plan:
-    """Each row may have its twin; no model is asked."""
-    return Plan(2 * rows)
+    def parts(self) -> Sequence[str]:
+        """Name the subsets and the reasons."""
+        return [NO_TWIN, NO_PROMPT, SECOND_TWIN]
 
 
 def _distribution(twins: Sequence[PromptRecord]) -> list[dict[str, Any]]:
@@ -91,11 +93,4 @@ def _quantiles(values: list[float]) -> dict[str, float]:
     return {name: round(float(np.quantile(values, share)), 3) for name, share in _QUANTILES.items()}
 
 
-STAGE = Stage(
-    PairParams,
-    run,
-    plan,
-    parts=lambda params: [NO_TWIN, NO_PROMPT, SECOND_TWIN],
-    takes=(_TWINS,),
-    makes="beside",
-)
+STAGE = Pair

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.ports import (
-    Chosen,
+from or_eval.dataset_builders.engine.rows import LICENCE, RESPONSE, Rows
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
@@ -20,9 +20,7 @@ from or_eval.dataset_builders.engine.ports import (
     Stage,
     StageContext,
     StageFacts,
-    Table,
 )
-from or_eval.dataset_builders.engine.rows import LICENCE, RESPONSE, Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import CardParams, Counts, data_card
 from or_eval.dataset_builders.publishing.dataset_folder import (
@@ -43,82 +41,104 @@ _DEFAULT = "default"
 _SAFE, _TOXIC, _GONE_BY, _PUBLISHED, _FIRST = 1, 2, 4, 8, 16
 
 
-def run(rows: Rows, params: CardParams, context: StageContext) -> Iterator[Outcome]:
-    """Write ``dataset/`` in the build's folder: a configuration for each subset of the input.
+class Publish(CardParams, Stage):
+    """Write ``dataset/`` in the build's folder: a configuration for each subset of the input."""
 
-    Rows whose licence is known to keep them out of such a set, rows that are there twice, and rows
-    in no subset are dropped. Models' answers stay out of the rows. It holds the ids of the rows.
+    describes_recipe = True
+    once = True
 
-    Raises:
-        BuildError: No row is left, a licence isn't known to let a row in, a row or the card holds
-            something like a key, or the set can't be written.
-    """
-    subsets = _configurations(rows, context)
-    if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
-        raise BuildError(_bad_name(bad[0]))
-    stated = {base.name: base.licence for base in params.sources}
-    held_back: dict[str, str] = {}
-    judged = [facts.params for facts in context.earlier if facts.kind == "moderate"]
-    answers = {RESPONSE, *(str(params.get("text")) for params in judged)} - {"prompt"}
-    secrets = [*secrets_of(os.environ), *_of_models(context)]
-    seen = _seen({**context.inputs, **subsets, "its input": rows}, secrets)
-    everything, counts = Counts(), {name: Counts() for name in subsets}
-    dropped: Counter[str] = Counter()
-    with DatasetWriter(context.out) as writer:
-        for number, (name, part) in enumerate(subsets.items()):
-            bit = _FIRST << number
-            for row in part:
-                if seen[row.id] & bit:
-                    continue
-                licence = licence_of(row, stated)
-                # Where none is stated, its users may have one: a push asks for it.
-                if licence != NOT_STATED and (why := licence_problem(licence, params.licence)):
-                    if not why.known:
-                        raise BuildError(_unknown_licence(row, why.said))
-                    held_back[row.id] = f"{row.source} {why.said}"
-                    continue
-                shown = public(row, answers)
-                if not seen[row.id] & _PUBLISHED:
-                    everything.add(shown)
-                    yield Kept(shown)
-                seen[row.id] |= _PUBLISHED | bit
-                counts[name].add(shown)
-                writer.add(name, shown)
-                yield Chosen(name, shown)
-        for row in rows:
-            reason = LICENCE if row.id in held_back else "in no subset"
-            if seen[row.id] & _GONE_BY:
-                reason = "duplicate"
-            elif seen[row.id] & _PUBLISHED:
-                reason = ""
-            seen[row.id] |= _GONE_BY
-            if reason:
-                dropped[reason] += 1
-                yield Dropped(row, reason, held_back.get(row.id, ""))
-        if not everything.rows:
-            raise BuildError(_nothing(len(rows), writer.place))
-        first = next(iter(subsets))
-        if everything.labels.keys() == {Label.TOXIC.value} and not counts[first].rows:
-            told = f"all {everything.rows} rows are toxic, and '{first}' is empty"
-            raise BuildError(f"nothing is published as good: {told}{_earlier(writer.place)}")
-        published = {name: part for name, part in counts.items() if part.rows}
-        empty = [name for name in subsets if name not in published]
-        itself = StageFacts(
-            name="publish",
-            kind="publish",
-            rows_in=everything.rows + dropped.total(),
-            rows_out=everything.rows,
-            dropped=dict(dropped),
-            models={},
-            prompts={},
-            subsets={name: part.rows for name, part in published.items()},
-        )
-        card = data_card(params, published, everything, empty, [*context.earlier, itself], context)
-        for number, line in enumerate(card.splitlines(), start=1):
-            if what := key_like(line, secrets):
-                raise BuildError(f"line {number} of the data card would hold {what}")
-        folder = writer.finish(card)
-    yield Table("published", [_facts(name, part, folder) for name, part in published.items()])
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Write the rows and the card.
+
+        Rows whose licence is known to keep them out of such a set, rows that are there twice, and
+        rows in no subset are dropped. Models' answers stay out of the rows. It holds the ids of
+        the rows.
+
+        Raises:
+            BuildError: No row is left, a licence isn't known to let a row in, a row or the card
+                holds something like a key, or the set can't be written.
+        """
+        subsets = _configurations(rows, build)
+        if bad := [name for name in subsets if not _NAME.fullmatch(name)]:
+            raise BuildError(_bad_name(bad[0]))
+        stated = {base.name: base.licence for base in self.sources}
+        judged = [facts.params for facts in build.earlier if facts.kind == "moderate"]
+        answers = {RESPONSE, *(str(params.get("text")) for params in judged)} - {"prompt"}
+        held_back: dict[str, str] = {}
+        secrets = [*secrets_of(os.environ), *_of_models(build)]
+        seen = _seen({**build.inputs, **subsets, "its input": rows}, secrets)
+        everything, counts = Counts(), {name: Counts() for name in subsets}
+        dropped: Counter[str] = Counter()
+        with DatasetWriter(build.out) as writer:
+            for number, (name, part) in enumerate(subsets.items()):
+                bit = _FIRST << number
+                for row in part:
+                    if seen[row.id] & bit:
+                        continue
+                    licence = licence_of(row, stated)
+                    # Where none is stated, its users may have one: a push asks for it.
+                    if licence != NOT_STATED and (why := licence_problem(licence, self.licence)):
+                        if not why.known:
+                            raise BuildError(_unknown_licence(row, why.said))
+                        held_back[row.id] = f"{row.source} {why.said}"
+                        continue
+                    shown = public(row, answers)
+                    if not seen[row.id] & _PUBLISHED:
+                        everything.add(shown)
+                        yield Kept(shown)
+                    seen[row.id] |= _PUBLISHED | bit
+                    counts[name].add(shown)
+                    writer.add(name, shown)
+                    build.choose(name, shown)
+            for row in rows:
+                reason = LICENCE if row.id in held_back else "in no subset"
+                if seen[row.id] & _GONE_BY:
+                    reason = "duplicate"
+                elif seen[row.id] & _PUBLISHED:
+                    reason = ""
+                seen[row.id] |= _GONE_BY
+                if reason:
+                    dropped[reason] += 1
+                    yield Dropped(row, reason, held_back.get(row.id, ""))
+            if not everything.rows:
+                raise BuildError(_nothing(len(rows), writer.place))
+            first = next(iter(subsets))
+            if everything.labels.keys() == {Label.TOXIC.value} and not counts[first].rows:
+                told = f"all {everything.rows} rows are toxic, and '{first}' is empty"
+                raise BuildError(f"nothing is published as good: {told}{_earlier(writer.place)}")
+            published = {name: part for name, part in counts.items() if part.rows}
+            empty = [name for name in subsets if name not in published]
+            itself = StageFacts(
+                name="publish",
+                kind="publish",
+                rows_in=everything.rows + dropped.total(),
+                rows_out=everything.rows,
+                dropped=dict(dropped),
+                models={},
+                prompts={},
+                subsets={name: part.rows for name, part in published.items()},
+            )
+            card = data_card(self, published, everything, empty, [*build.earlier, itself], build)
+            for number, line in enumerate(card.splitlines(), start=1):
+                if what := key_like(line, secrets):
+                    raise BuildError(f"line {number} of the data card would hold {what}")
+            folder = writer.finish(card)
+        build.table("published", [_facts(name, part, folder) for name, part in published.items()])
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        parts = [reference.partition(".")[2] for reference in place.inputs]
+        for name in filter(None, parts):
+            if not _NAME.fullmatch(name):
+                return _bad_name(name)
+        if all(parts) and len(set(parts)) < len(parts):
+            inputs = ", ".join(place.inputs)
+            return f"two inputs would be one configuration ({inputs}); name them by a split"
+        return None
+
+    def writes(self, facts: StageFacts) -> list[str]:
+        """Name the card and the files of rows."""
+        return [f"{FOLDER}/{file}" for file in (CARD, *map(data_file, facts.subsets))]
 
 
 def _of_models(context: StageContext) -> list[tuple[str, str]]:
@@ -210,23 +230,8 @@ def _facts(name: str, counts: Counts, folder: Path) -> dict[str, Any]:
     }
 
 
-def _writes(facts: StageFacts) -> list[str]:
-    return [f"{FOLDER}/{file}" for file in (CARD, *map(data_file, facts.subsets))]
-
-
 def _bad_name(name: str) -> str:
     return f"'{name}' can't name a configuration (letters, digits, - _ .)"
 
 
-def _problem(params: CardParams, place: Place) -> str | None:
-    parts = [reference.partition(".")[2] for reference in place.inputs]
-    for name in filter(None, parts):
-        if not _NAME.fullmatch(name):
-            return _bad_name(name)
-    if all(parts) and len(set(parts)) < len(parts):
-        inputs = ", ".join(place.inputs)
-        return f"two inputs would be one configuration ({inputs}); name them by a split"
-    return None
-
-
-STAGE = Stage(CardParams, run, describes_recipe=True, writes=_writes, problem=_problem, once=True)
+STAGE = Publish

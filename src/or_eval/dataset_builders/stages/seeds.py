@@ -12,7 +12,9 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from or_eval.dataset_builders.engine.conversations import Question
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rounds import Short, goes_on, total, wanted_now
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import (
     WRITER,
     Calls,
     Dropped,
@@ -22,12 +24,9 @@ from or_eval.dataset_builders.engine.ports import (
     Plan,
     Stage,
     StageContext,
-    StageParams,
-    Table,
     estimated_tokens,
+    turns,
 )
-from or_eval.dataset_builders.engine.rounds import Short, goes_on, total, wanted_now
-from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import data_path, prompt_path
 from or_eval.dataset_builders.similarity.same_text import same_text
@@ -48,8 +47,8 @@ _SEED_TOKENS, _TOPIC_TOKENS = 20, 8
 _CATEGORY_TOKENS = 60
 
 
-class SeedsParams(StageParams):
-    """What a recipe may say to ``seeds``.
+class Seeds(Stage):
+    """The stage ``seeds``, by what a recipe may say to it.
 
     Attributes:
         per_category: Distinct seeds wanted of each category, needed where a writer is asked; 0 for
@@ -67,6 +66,9 @@ class SeedsParams(StageParams):
         take: Which prompts of the data to take by their label.
     """
 
+    roles = turns(WRITER)
+    makes = "instead"
+    gives_more = True
     per_category: int | None = Field(default=None, ge=0)
     categories: tuple[str, ...] = ()
     batch: int = Field(default=20, ge=1)
@@ -87,63 +89,168 @@ class SeedsParams(StageParams):
             raise ValueError("'source', 'label' and 'take' are for 'data', which is missing")
         return self
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Give seeds, and with ``--limit`` so many in all.
 
-def run(rows: Rows, params: SeedsParams, context: StageContext) -> Iterator[Outcome]:
-    """Give seeds, and with ``--limit`` so many in all.
+        It holds the seeds that are written; of data, an id and a digest of each text.
+        """
+        categories = self._categories(build.taxonomy)
+        if self.data is not None:
+            return self._taken(self.data, categories, build)
+        return self._written(categories, build)
 
-    It holds the seeds that are written; of data, an id and a digest of each text.
-    """
-    categories = _categories(params, context.taxonomy)
-    if params.data is not None:
-        return _taken(params.data, params, categories, context)
-    return _written(params, categories, context)
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """Estimate the questions of a writer that gives what it is asked for."""
+        if self.data is not None:
+            return Plan(sum(isinstance(item, Kept) for item in self.run([], build)))
+        categories = self._categories(build.taxonomy)
+        shares = _shares([self.per_category or 0] * len(categories), build.limit)
+        questions = sum(-(-share // self.batch) for share in shares)
+        prompt = seed_prompt()
+        asked = estimated_tokens(prompt.system, prompt.request.template)
+        # Those that a question names were found by the questions before it.
+        known = [
+            min(number * self.batch, prompt.shown)
+            for share in shares
+            for number in range(-(-share // self.batch))
+        ]
+        sent = questions * (asked + _CATEGORY_TOKENS) + sum(known) * _SEED_TOKENS
+        returned = sum(shares) * _SEED_TOKENS
+        if self.topics:
+            parted = sum(share > 0 for share in shares)
+            told = estimated_tokens(prompt.system, prompt.topics.template) + _CATEGORY_TOKENS
+            sent += parted * told + questions * estimated_tokens(prompt.part.template)
+            returned += parted * self.topics * _TOPIC_TOKENS
+            questions += parted
+        return Plan(sum(shares), (Calls(WRITER, questions, sent, returned),))
 
+    def _categories(self, taxonomy: str) -> dict[str, Category]:
+        known = taxonomies()[taxonomy]
+        for key in self.categories:
+            if key not in known:
+                raise BuildError(
+                    f"categories: {shown(key)} is none of the taxonomy '{taxonomy}' "
+                    f"(there are: {', '.join(known)})"
+                )
+        return {key: known[key] for key in dict.fromkeys(self.categories or known)}
 
-def plan(rows: int, params: SeedsParams, context: StageContext) -> Plan:
-    """Estimate the questions of a writer that gives what it is asked for."""
-    if params.data is not None:
-        taken = run([], params, context)
-        return Plan(sum(isinstance(item, Kept) for item in taken))
-    categories = _categories(params, context.taxonomy)
-    shares = _shares([params.per_category or 0] * len(categories), context.limit)
-    questions = sum(-(-share // params.batch) for share in shares)
-    prompt = seed_prompt()
-    asked = estimated_tokens(prompt.system, prompt.request.template)
-    # Those that a question names were found by the questions before it.
-    known = [
-        min(number * params.batch, prompt.shown)
-        for share in shares
-        for number in range(-(-share // params.batch))
-    ]
-    sent = questions * (asked + _CATEGORY_TOKENS) + sum(known) * _SEED_TOKENS
-    returned = sum(shares) * _SEED_TOKENS
-    if params.topics:
-        parted = sum(share > 0 for share in shares)
-        told = estimated_tokens(prompt.system, prompt.topics.template) + _CATEGORY_TOKENS
-        sent += parted * told + questions * estimated_tokens(prompt.part.template)
-        returned += parted * params.topics * _TOPIC_TOKENS
-        questions += parted
-    return Plan(sum(shares), (Calls(WRITER, questions, sent, returned),))
+    def _written(self, categories: dict[str, Category], build: StageContext) -> Iterator[Outcome]:
+        wanted = _wanted(dict.fromkeys(categories, self.per_category or 0), build)
+        asked = {key: share for key, share in wanted.items() if share}
+        rounds: list[list[Short]] = []
+        while True:
+            questions = [
+                (key, [self._question(categories[key], number, build)])
+                for key, number in asked.items()
+            ]
+            found = {key: search for key, [search] in build.ask(questions)}
+            harvest = _Harvest(wanted, found, build)
+            if not goes_on(rounds, harvest.short, self.rounds):
+                break
+            rounds.append(harvest.short)
+            # What another category has too doesn't count.
+            for one in harvest.short:
+                key = one.cell["category"]
+                asked[key] = len(found[key].found) + one.missing
+        yield from _harvested(harvest)
+        build.table("categories", [_row(key, harvest) for key in harvest.seeds])
+        short = [sum(wanted.values()), *map(total, [*rounds, harvest.short])]
+        build.table(
+            "rounds",
+            [
+                {"round": number, "short": before, "found": before - after}
+                for number, (before, after) in enumerate(pairwise(short), start=1)
+            ],
+        )
 
+    def _question(self, category: Category, wanted: int, build: StageContext) -> Question[Seeking]:
+        seeking = partial(
+            Seeking,
+            category,
+            batch=self.batch,
+            dry_after=self.dry_after,
+            language=build.language,
+            topics=self.topics,
+            temperature=self.temperature,
+        )
 
-def _categories(params: SeedsParams, taxonomy: str) -> dict[str, Category]:
-    known = taxonomies()[taxonomy]
-    for key in params.categories:
-        if key not in known:
-            raise BuildError(
-                f"categories: {shown(key)} is none of the taxonomy '{taxonomy}' "
-                f"(there are: {', '.join(known)})"
-            )
-    return {key: known[key] for key in dict.fromkeys(params.categories or known)}
+        return Question(
+            WRITER,
+            build.in_turn(WRITER, category.key),
+            lambda: seeking(wanted).talk(),
+            Seeking.told,
+            size=wanted,
+            opening=seeking(1).request(),
+            course=self.dry_after,
+            shown={"category": category.key, "wanted": wanted},
+            text=f"{category.name}: {category.definition}",
+        )
+
+    def _taken(
+        self, data: str, categories: dict[str, Category], build: StageContext
+    ) -> Iterator[Outcome]:
+        source = SeedSource(data, self.source, self.label, self.take)
+        found = SeedData(source, build.taxonomy, build.language)
+        shares: Mapping[str, int] | None = None
+        if self.per_category is not None or build.limit is not None:
+            there = Counter(one.category for one in found if isinstance(one, PromptRecord))
+            most = {key: there[key] for key in categories}
+            each = self.per_category
+            shares = _wanted(most if each is None else dict.fromkeys(most, each), build, most)
+        loaded: Counter[str] = Counter()
+        taken: Counter[str] = Counter()
+        for one in found:
+            if isinstance(one, Dropped):
+                yield one
+                continue
+            key = one.category
+            loaded[key] += 1
+            if key in categories and (shares is None or taken[key] < shares[key]):
+                taken[key] += 1
+                yield Kept(one)
+            else:
+                yield Dropped(one, "not needed")
+        table = [
+            {"category": key, "loaded": loaded[key], "taken": taken[key]} for key in categories
+        ]
+        build.table("categories", table)
+
+    def prompts(self) -> Sequence[Path]:
+        """Give the prompt files."""
+        if self.data is not None:
+            return ()
+        told = map(data_path, ("taxonomies.toml", "language_names.toml"))
+        return [prompt_path(SEEDS_PROMPT), *told]
+
+    def reads(self) -> Sequence[str]:
+        """Name the data."""
+        return [self.data] if self.data is not None else []
+
+    def parts(self) -> Sequence[str]:
+        """Name the subsets and the reasons."""
+        if self.data is not None:
+            return [f"not {self.take}", "wrong language", "no category", "duplicate", "not needed"]
+        return [*FAULTS, "not needed", "not found"]
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        if place.inputs:
+            return "it starts a recipe and takes no input; set 'input: []'"
+        self._categories(place.taxonomy)
+        return None
+
+    def asks(self) -> bool:
+        """Tell whether a writer is asked."""
+        return self.data is None
 
 
 def _wanted(
-    each: Mapping[str, int], context: StageContext, most: Mapping[str, int] | None = None
+    each: Mapping[str, int], build: StageContext, most: Mapping[str, int] | None = None
 ) -> dict[str, int]:
     """Give how many seeds are wanted of each category, after what was short in each round."""
-    now = {key: wanted_now(n, {"category": key}, context.short) for key, n in each.items()}
+    now = {key: wanted_now(n, {"category": key}, build.rounds) for key, n in each.items()}
     shares = [min(number, (most or now)[key]) for key, number in now.items()]
-    return dict(zip(now, _shares(shares, context.limit), strict=True))
+    return dict(zip(now, _shares(shares, build.limit), strict=True))
 
 
 def _shares(wanted: Sequence[int], limit: int | None) -> list[int]:
@@ -162,10 +269,10 @@ class _Harvest:
     """What was found, no text twice in whatever category."""
 
     def __init__(
-        self, wanted: Mapping[str, int], found: Mapping[str, Seeking], context: StageContext
+        self, wanted: Mapping[str, int], found: Mapping[str, Seeking], build: StageContext
     ) -> None:
         self.wanted, self.found = wanted, found
-        self.source, self.language = context.source, context.language
+        self.source, self.language = build.source, build.language
         self.seeds: dict[str, list[PromptRecord]] = {key: [] for key in found}
         self.dropped: list[Dropped] = []
         self.reasons: dict[str, Counter[str]] = {key: Counter() for key in found}
@@ -213,37 +320,6 @@ class _Harvest:
         self.dropped.append(Dropped(seed, reason, detail))
 
 
-def _written(
-    params: SeedsParams, categories: dict[str, Category], context: StageContext
-) -> Iterator[Outcome]:
-    wanted = _wanted(dict.fromkeys(categories, params.per_category or 0), context)
-    asked = {key: share for key, share in wanted.items() if share}
-    rounds: list[list[Short]] = []
-    while True:
-        questions = [
-            (key, [_question(categories[key], number, params, context)])
-            for key, number in asked.items()
-        ]
-        found = {key: search for key, [search] in context.ask(questions)}
-        harvest = _Harvest(wanted, found, context)
-        if not goes_on(rounds, harvest.short, params.rounds):
-            break
-        rounds.append(harvest.short)
-        # What another category has too doesn't count.
-        for one in harvest.short:
-            key = one.cell["category"]
-            asked[key] = len(found[key].found) + one.missing
-    yield from _harvested(harvest)
-    short = [sum(wanted.values()), *map(total, [*rounds, harvest.short])]
-    yield Table(
-        "rounds",
-        [
-            {"round": number, "short": before, "found": before - after}
-            for number, (before, after) in enumerate(pairwise(short), start=1)
-        ],
-    )
-
-
 def _harvested(harvest: _Harvest) -> Iterator[Outcome]:
     for key, seeds in harvest.seeds.items():
         for seed in seeds[: harvest.wanted[key]]:
@@ -255,32 +331,6 @@ def _harvested(harvest: _Harvest) -> Iterator[Outcome]:
         short = _short(key, harvest)
         for _ in range(harvest.wanted[key] - len(seeds)):
             yield Dropped(harvest.record(None, key), "not found", short)
-    yield Table("categories", [_row(key, harvest) for key in harvest.seeds])
-
-
-def _question(
-    category: Category, wanted: int, params: SeedsParams, context: StageContext
-) -> Question[Seeking]:
-    seeking = partial(
-        Seeking,
-        category,
-        batch=params.batch,
-        dry_after=params.dry_after,
-        language=context.language,
-        topics=params.topics,
-        temperature=params.temperature,
-    )
-
-    return Question(
-        WRITER,
-        context.in_turn(WRITER, category.key),
-        partial(seeking, wanted),
-        size=wanted,
-        opening=seeking(1).request(),
-        course=params.dry_after,
-        shown={"category": category.key, "wanted": wanted},
-        text=f"{category.name}: {category.definition}",
-    )
 
 
 def _row(key: str, harvest: _Harvest) -> dict[str, Any]:
@@ -298,34 +348,6 @@ def _row(key: str, harvest: _Harvest) -> dict[str, Any]:
     }
 
 
-def _taken(
-    data: str, params: SeedsParams, categories: dict[str, Category], context: StageContext
-) -> Iterator[Outcome]:
-    source = SeedSource(data, params.source, params.label, params.take)
-    found = SeedData(source, context.taxonomy, context.language)
-    shares: Mapping[str, int] | None = None
-    if params.per_category is not None or context.limit is not None:
-        there = Counter(one.category for one in found if isinstance(one, PromptRecord))
-        most = {key: there[key] for key in categories}
-        each = params.per_category
-        shares = _wanted(most if each is None else dict.fromkeys(most, each), context, most)
-    loaded: Counter[str] = Counter()
-    taken: Counter[str] = Counter()
-    for one in found:
-        if isinstance(one, Dropped):
-            yield one
-            continue
-        key = one.category
-        loaded[key] += 1
-        if key in categories and (shares is None or taken[key] < shares[key]):
-            taken[key] += 1
-            yield Kept(one)
-        else:
-            yield Dropped(one, "not needed")
-    table = [{"category": key, "loaded": loaded[key], "taken": taken[key]} for key in categories]
-    yield Table("categories", table)
-
-
 def _short(key: str, harvest: _Harvest) -> str:
     found, wanted, search = len(harvest.seeds[key]), harvest.wanted[key], harvest.found[key]
     lost = harvest.reasons[key]["duplicate"]
@@ -335,39 +357,4 @@ def _short(key: str, harvest: _Harvest) -> str:
     return f"{key}: {found} of {wanted} in {search.questions} questions, then {why}"
 
 
-def _prompts(params: SeedsParams) -> Sequence[Path]:
-    if params.data is not None:
-        return ()
-    return [prompt_path(SEEDS_PROMPT), *map(data_path, ("taxonomies.toml", "language_names.toml"))]
-
-
-def _data(params: SeedsParams) -> Sequence[str]:
-    return [params.data] if params.data is not None else []
-
-
-def _parts(params: SeedsParams) -> Sequence[str]:
-    if params.data is not None:
-        return [f"not {params.take}", "wrong language", "no category", "duplicate", "not needed"]
-    return [*FAULTS, "not needed", "not found"]
-
-
-def _problem(params: SeedsParams, place: Place) -> str | None:
-    if place.inputs:
-        return "it starts a recipe and takes no input; set 'input: []'"
-    _categories(params, place.taxonomy)
-    return None
-
-
-STAGE = Stage(
-    SeedsParams,
-    run,
-    plan,
-    roles={WRITER: "turns"},
-    asks=lambda params: params.data is None,
-    prompts=_prompts,
-    data=_data,
-    parts=_parts,
-    problem=_problem,
-    gives_more=True,
-    makes="instead",
-)
+STAGE = Seeds

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from pydantic import Field, field_validator
 
-from or_eval.dataset_builders.engine.ports import (
-    Chosen,
+from or_eval.dataset_builders.engine.rows import Rows, distinct
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
@@ -19,9 +19,7 @@ from or_eval.dataset_builders.engine.ports import (
     Stage,
     StageContext,
     StageParams,
-    Table,
 )
-from or_eval.dataset_builders.engine.rows import Rows, distinct
 from or_eval.schema import PromptRecord, taxonomies
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*\Z")
@@ -41,8 +39,8 @@ class Subset(StageParams):
     size: int | None = Field(default=None, ge=1)
 
 
-class SplitParams(StageParams):
-    """What a recipe may say to ``split``.
+class Split(Stage):
+    """The stage ``split``, by what a recipe may say to it.
 
     Attributes:
         subsets: The subsets by name. A row may be in several.
@@ -58,36 +56,57 @@ class SplitParams(StageParams):
                 raise ValueError(f"'{name}' is no name of a configuration (letters, digits, - _)")
         return subsets
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Choose the subsets' rows; those in none are dropped as ``not chosen``.
 
-def run(rows: Rows, params: SplitParams, context: StageContext) -> Iterator[Outcome]:
-    """Choose the subsets' rows; those in none are dropped as ``not chosen``.
+        It holds the ids and categories of the rows.
+        """
+        kept: set[str] = set()
+        sizes: list[dict[str, object]] = []
+        for name, subset in self.subsets.items():
+            source = rows if subset.input is None else build.inputs[subset.input]
+            by_category: Counter[str] = Counter()
+            build.choose(name, None)
+            for row in choose(source, subset):
+                by_category[row.category] += 1
+                build.choose(name, row)
+                if row.id not in kept:
+                    kept.add(row.id)
+                    yield Kept(row)
+            sizes += [
+                {"subset": name, "category": category, "rows": count}
+                for category, count in sorted(by_category.items())
+            ]
+        seen: set[str] = set()
+        for row in rows:
+            if row.id in seen:
+                yield Dropped(row, "duplicate")
+            elif row.id not in kept:
+                yield Dropped(row, "not chosen")
+            seen.add(row.id)
+        build.table("sizes", sizes)
 
-    It holds the ids and categories of the rows.
-    """
-    kept: set[str] = set()
-    sizes: list[dict[str, object]] = []
-    for name, subset in params.subsets.items():
-        source = rows if subset.input is None else context.inputs[subset.input]
-        by_category: Counter[str] = Counter()
-        yield Chosen(name, None)
-        for row in choose(source, subset):
-            by_category[row.category] += 1
-            yield Chosen(name, row)
-            if row.id not in kept:
-                kept.add(row.id)
-                yield Kept(row)
-        sizes += [
-            {"subset": name, "category": category, "rows": count}
-            for category, count in sorted(by_category.items())
-        ]
-    seen: set[str] = set()
-    for row in rows:
-        if row.id in seen:
-            yield Dropped(row, "duplicate")
-        elif row.id not in kept:
-            yield Dropped(row, "not chosen")
-        seen.add(row.id)
-    yield Table("sizes", sizes)
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """All rows may stay, as far as subsets have room for them; no model is asked."""
+        categories = len(taxonomies()[build.taxonomy])
+        sizes = {
+            name: min(rows, subset.size or rows, (subset.per_category or rows) * categories)
+            for name, subset in self.subsets.items()
+        }
+        return Plan(rows, subsets=sizes)
+
+    def parts(self) -> list[str]:
+        """Name the subsets and the reasons."""
+        return [*self.subsets, "not chosen", "duplicate"]
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        for name, subset in self.subsets.items():
+            if subset.input is not None and subset.input not in place.inputs:
+                there = ", ".join(place.inputs)
+                none = f"'{subset.input}' is no input of this stage"
+                return f"subset {name}: {none} (there are: {there})"
+        return None
 
 
 def choose(rows: Rows, subset: Subset) -> Iterator[PromptRecord]:
@@ -107,26 +126,4 @@ def choose(rows: Rows, subset: Subset) -> Iterator[PromptRecord]:
     return (row for row in distinct(rows) if row.id in ids)
 
 
-def plan(rows: int, params: SplitParams, context: StageContext) -> Plan:
-    """All rows may stay, as far as subsets have room for them; no model is asked."""
-    categories = len(taxonomies()[context.taxonomy])
-    sizes = {
-        name: min(rows, subset.size or rows, (subset.per_category or rows) * categories)
-        for name, subset in params.subsets.items()
-    }
-    return Plan(rows, subsets=sizes)
-
-
-def _parts(params: SplitParams) -> list[str]:
-    return [*params.subsets, "not chosen", "duplicate"]
-
-
-def _problem(params: SplitParams, place: Place) -> str | None:
-    for name, subset in params.subsets.items():
-        if subset.input is not None and subset.input not in place.inputs:
-            there = ", ".join(place.inputs)
-            return f"subset {name}: '{subset.input}' is no input of this stage (there are: {there})"
-    return None
-
-
-STAGE = Stage(SplitParams, run, plan, parts=_parts, problem=_problem)
+STAGE = Split

@@ -14,8 +14,11 @@ from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.engine.fingerprint import code_of
 from or_eval.dataset_builders.engine.models import BoundModel, binding_of, digest_of
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
+from or_eval.dataset_builders.engine.rows import Rows
+from or_eval.dataset_builders.engine.stage import (
     RESPONSE_TOKENS,
+    TARGET,
     Calls,
     Kept,
     Outcome,
@@ -23,14 +26,9 @@ from or_eval.dataset_builders.engine.ports import (
     Plan,
     Stage,
     StageContext,
-    StageParams,
-    Table,
-    Tested,
-    Used,
     Verdicts,
+    panel,
 )
-from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
-from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.prompt_files import data_path
 from or_eval.schema import PromptRecord
 from or_eval.scorers.choosing_stages import FusionName
@@ -46,8 +44,8 @@ from or_eval.tasks.refusal_task import refusal_task
 _JUDGE_TOKENS, _VERDICT_TOKENS, _LEFT_OPEN = 1_300, 60, 0.4
 
 
-class RefusalTestParams(StageParams):
-    """What a recipe may say to ``test_refusal``.
+class RefusalTest(Stage):
+    """The stage ``test_refusal``, by what a recipe may say to it.
 
     Attributes:
         models: The models to test, in Inspect's names, or as mappings with ``model`` and settings.
@@ -59,6 +57,8 @@ class RefusalTestParams(StageParams):
             ``doubt``, or ``all``.
     """
 
+    may_ask = panel(GRADER_ROLE)
+    gives_logs = True
     models: tuple[str | dict[str, Any], ...] = ()
     system_prompt: str = "none"
     epochs: int = Field(default=1, ge=1)
@@ -77,54 +77,76 @@ class RefusalTestParams(StageParams):
                 raise ValueError(f"'{name}' stands there twice")
         return models
 
-    @property
-    def targets(self) -> tuple[BoundModel, ...]:
-        """The models to test, each with the settings that it has not of its own."""
+    def tests(self) -> tuple[BoundModel, ...]:
+        """Give the models to test, each with the settings that it has not of its own."""
         said = self.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
         found = binding_of(list(self.models)).models if self.models else ()
         return tuple(replace(model, settings=said | dict(model.settings)) for model in found)
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Test the models; all rows go on, with the logs for ``vote`` and ``assess``."""
+        graders = build.models.get(GRADER_ROLE)
+        judges = () if graders is None else graders.models
+        fusion: FusionName = "both" if judges and self.judge == "all" else "cascade"
+        path = existing_file(self.system_prompt)
+        system = self.system_prompt if path is None else path.read_text("utf-8")
 
-def run(rows: Rows, params: RefusalTestParams, context: StageContext) -> Iterator[Outcome]:
-    """Test the models; all rows go on, with the logs for ``vote`` and ``assess``."""
-    graders = context.models.get(GRADER_ROLE)
-    judges = () if graders is None else graders.models
-    fusion: FusionName = "both" if judges and params.judge == "all" else "cascade"
-    path = existing_file(params.system_prompt)
-    system = params.system_prompt if path is None else path.read_text("utf-8")
+        # Nothing else of the build: the task may be made in another process.
+        name = str(build.recipe.get("name"))
 
-    # Nothing else of the context: the task may be made in another process.
-    name = str(context.recipe.get("name"))
+        def test(some: list[PromptRecord]) -> Task:
+            made = refusal_task(
+                LoadedPrompts(records=some, duplicates=0, name=name),
+                system_prompt=self.system_prompt,
+                description="Which prompts of a data set that is being built do models refuse?",
+                scorer=refusal(fusion=fusion),
+            )
+            return task_with(
+                made,
+                name="test_refusal",
+                epochs=self.epochs,
+                solver=blocked_or_answered(made.solver),
+            )
 
-    def test(some: list[PromptRecord]) -> Task:
-        made = refusal_task(
-            LoadedPrompts(records=some, duplicates=0, name=name),
-            system_prompt=params.system_prompt,
-            description="Which prompts of a data set that is being built do models refuse?",
-            scorer=refusal(fusion=fusion),
+        verdicts = Verdicts(
+            digest_of([code_of("scorers"), [judge.identity for judge in judges], fusion])[:16],
+            lambda: [refusal(fusion=fusion), outcome()],
+            {GRADER_ROLE: judges} if judges else {},
         )
-        return task_with(
-            made,
-            name="test_refusal",
-            epochs=params.epochs,
-            solver=blocked_or_answered(made.solver),
-        )
+        for model in self.tests():
+            mark = digest_of([model.identity, system, self.epochs])[:16]
+            build.beside.logs += build.test(rows, model, mark, test, verdicts)
+        for row in rows:
+            yield Kept(row)
+        if logs := build.beside.logs:
+            build.table("verdicts", [_told(logs, {row.id for row in rows})])
+        build.beside.models[TARGET] = [model.name for model in self.tests()]
 
-    verdicts = Verdicts(
-        digest_of([code_of("scorers"), [judge.identity for judge in judges], fusion])[:16],
-        lambda: [refusal(fusion=fusion), outcome()],
-        {GRADER_ROLE: judges} if judges else {},
-    )
-    logs: list[str] = []
-    for model in params.targets:
-        mark = digest_of([model.identity, system, params.epochs])[:16]
-        logs += context.test(rows, model, mark, test, verdicts)
-    yield Tested(logs)
-    for row in rows:
-        yield Kept(row)
-    if logs:
-        yield Table("verdicts", [_told(logs, {row.id for row in rows})])
-    yield Used({"target": [model.name for model in params.targets]})
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """Estimate a call per row, model and epoch; a judge reads what the rules leave open."""
+        calls = rows * self.epochs
+        sent = calls * build.row_tokens
+        asked = [Calls(model.name, calls, sent, calls * RESPONSE_TOKENS) for model in self.tests()]
+        if GRADER_ROLE in build.models:
+            share = 1 if self.judge == "all" else _LEFT_OPEN
+            judged = round(calls * len(self.tests()) * share)
+            shown = _JUDGE_TOKENS + build.row_tokens + RESPONSE_TOKENS
+            asked.append(Calls(GRADER_ROLE, judged, judged * shown, judged * _VERDICT_TOKENS))
+        return Plan(rows, tuple(asked))
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        return None if self.models else "'models' names no model to test ([PROVIDER/MODEL, ...])"
+
+    def prompts(self) -> list[Path]:
+        """Give the file of the system prompt."""
+        said = self.system_prompt
+        path = data_path(f"system_prompts/{said}.md") if said in BUNDLED else existing_file(said)
+        return [] if path is None else [path]
+
+    def parts(self) -> Sequence[str]:
+        """Name the subsets and the reasons."""
+        return ()
 
 
 def _told(logs: list[str], ids: set[str]) -> dict[str, int]:
@@ -161,41 +183,4 @@ def blocked_or_answered(inner: Solver) -> Solver:
     return solve
 
 
-def plan(rows: int, params: RefusalTestParams, context: StageContext) -> Plan:
-    """Estimate a call per row, model and epoch; a judge reads what the rules leave open."""
-    calls = rows * params.epochs
-    sent = calls * context.row_tokens
-    asked = [Calls(model.name, calls, sent, calls * RESPONSE_TOKENS) for model in params.targets]
-    if GRADER_ROLE in context.models:
-        share = 1 if params.judge == "all" else _LEFT_OPEN
-        judged = round(calls * len(params.targets) * share)
-        shown = _JUDGE_TOKENS + context.row_tokens + RESPONSE_TOKENS
-        asked.append(Calls(GRADER_ROLE, judged, judged * shown, judged * _VERDICT_TOKENS))
-    return Plan(rows, tuple(asked))
-
-
-def _problem(params: RefusalTestParams, place: Place) -> str | None:
-    return None if params.models else "'models' names no model to test ([PROVIDER/MODEL, ...])"
-
-
-def _prompts(params: RefusalTestParams) -> list[Path]:
-    said = params.system_prompt
-    path = data_path(f"system_prompts/{said}.md") if said in BUNDLED else existing_file(said)
-    return [] if path is None else [path]
-
-
-def _models(params: RefusalTestParams) -> Sequence[BoundModel]:
-    return params.targets
-
-
-STAGE = Stage(
-    RefusalTestParams,
-    run,
-    plan,
-    optional_roles={GRADER_ROLE: "panel"},
-    prompts=_prompts,
-    parts=lambda params: (),
-    gives_logs=True,
-    tests=_models,
-    problem=_problem,
-)
+STAGE = RefusalTest

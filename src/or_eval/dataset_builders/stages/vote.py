@@ -6,23 +6,21 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from or_eval.dataset_builders.engine.ports import (
+from or_eval.dataset_builders.engine.rows import Rows, with_meta
+from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
     Outcome,
     Place,
     Stage,
     StageContext,
-    StageParams,
-    Tested,
 )
-from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import VOTES
 
 
-class VoteParams(StageParams):
-    """What a recipe may say to ``vote``; the conditions are those of ``or-eval vote``.
+class Vote(Stage):
+    """The stage ``vote``, by what a recipe may say to it, as one may to ``or-eval vote``.
 
     Attributes:
         min_refusals: Least number of models that refused a prompt.
@@ -32,45 +30,64 @@ class VoteParams(StageParams):
         of: Only these models vote; all that were tested by default.
     """
 
+    passes_logs = True
     min_refusals: int | None = Field(default=None, ge=0)
     max_refusals: int | None = Field(default=None, ge=0)
     min_votes: int | None = Field(default=None, ge=1)
     majority: bool = False
     of: tuple[str, ...] = ()
 
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Keep the rows that the rule asks for; each carries its votes in ``meta.votes``.
 
-def run(rows: Rows, params: VoteParams, context: StageContext) -> Iterator[Outcome]:
-    """Keep the rows that the rule asks for; each carries its votes in ``meta.votes``.
+        It holds the votes on all rows.
+        """
+        from or_eval.analysis.responses import read_logs
+        from or_eval.analysis.votes import VoteRule, check_rule, drop_reasons, vote_matrix
 
-    It holds the votes on all rows.
-    """
-    from or_eval.analysis.responses import read_logs
-    from or_eval.analysis.votes import VoteRule, check_rule, drop_reasons, vote_matrix
+        if not len(rows):
+            return
+        logs = read_logs(list(build.input_logs), models=list(self.of) or None, audits=False)
+        matrix = vote_matrix(logs.responses)
+        if untested := sum(row.id not in matrix.index for row in rows):
+            raise BuildError(
+                f"{untested} of its {len(rows)} rows were not tested; 'input' has to name no "
+                "stage beside the tested ones"
+            )
+        rule = VoteRule(self.min_refusals, self.max_refusals, self.min_votes, self.majority)
+        check_rule(rule, len(matrix.columns))
+        reasons = drop_reasons(matrix, rule)
+        said = {1: True, 0: False, -1: None}
+        votes: dict[str, dict[str, bool | None]] = {
+            str(key): {str(model): said[vote] for model, vote in row.items()}
+            for key, row in matrix.astype("Int64").fillna(-1).to_dict("index").items()
+        }
+        for row in rows:
+            voted = with_meta(row, **{VOTES: votes[row.id]})
+            if reason := reasons[row.id]:
+                yield Dropped(voted, reason, _said(votes[row.id]))
+            else:
+                yield Kept(voted)
+        build.beside.logs += build.input_logs
 
-    if not len(rows):
-        return
-    logs = read_logs(list(context.input_logs), models=list(params.of) or None, audits=False)
-    matrix = vote_matrix(logs.responses)
-    if untested := sum(row.id not in matrix.index for row in rows):
-        raise BuildError(
-            f"{untested} of its {len(rows)} rows were not tested; 'input' has to name no "
-            "stage beside the tested ones"
-        )
-    rule = VoteRule(params.min_refusals, params.max_refusals, params.min_votes, params.majority)
-    check_rule(rule, len(matrix.columns))
-    reasons = drop_reasons(matrix, rule)
-    said = {1: True, 0: False, -1: None}
-    votes: dict[str, dict[str, bool | None]] = {
-        str(key): {str(model): said[vote] for model, vote in row.items()}
-        for key, row in matrix.astype("Int64").fillna(-1).to_dict("index").items()
-    }
-    for row in rows:
-        voted = with_meta(row, **{VOTES: votes[row.id]})
-        if reason := reasons[row.id]:
-            yield Dropped(voted, reason, _said(votes[row.id]))
-        else:
-            yield Kept(voted)
-    yield Tested(list(context.input_logs))
+    def parts(self) -> list[str]:
+        """Name the subsets and the reasons."""
+        return ["no vote*", "fewer than *", "more than *", "not refused by a majority"]
+
+    def problem(self, place: Place) -> str | None:
+        """Say what keeps it from running where it stands."""
+        if place.tested is None:
+            return "its input has no logs; 'input' has to name a test_refusal stage"
+        if unknown := [name for name in self.of if name not in place.tested]:
+            return f"of: '{unknown[0]}' is not tested (tested are: {', '.join(place.tested)})"
+        voters = len(self.of or place.tested)
+        for key in ("min_refusals", "min_votes"):
+            if (getattr(self, key) or 0) > voters:
+                return f"{key}: {getattr(self, key)}, and only {voters} models are tested"
+        most = self.max_refusals
+        if most is not None and (self.min_refusals or 0) > most:
+            return f"min_refusals ({self.min_refusals}) is above max_refusals ({most})"
+        return None
 
 
 def _said(votes: dict[str, bool | None]) -> str:
@@ -78,23 +95,4 @@ def _said(votes: dict[str, bool | None]) -> str:
     return f"refused by {', '.join(refused)}" if refused else "refused by none"
 
 
-def _parts(params: VoteParams) -> list[str]:
-    return ["no vote*", "fewer than *", "more than *", "not refused by a majority"]
-
-
-def _problem(params: VoteParams, place: Place) -> str | None:
-    if place.tested is None:
-        return "its input has no logs; 'input' has to name a test_refusal stage"
-    if unknown := [name for name in params.of if name not in place.tested]:
-        return f"of: '{unknown[0]}' is not tested (tested are: {', '.join(place.tested)})"
-    voters = len(params.of or place.tested)
-    for key in ("min_refusals", "min_votes"):
-        if (getattr(params, key) or 0) > voters:
-            return f"{key}: {getattr(params, key)}, and only {voters} models are tested"
-    most = params.max_refusals
-    if most is not None and (params.min_refusals or 0) > most:
-        return f"min_refusals ({params.min_refusals}) is above max_refusals ({most})"
-    return None
-
-
-STAGE = Stage(VoteParams, run, parts=_parts, passes_logs=True, problem=_problem)
+STAGE = Vote

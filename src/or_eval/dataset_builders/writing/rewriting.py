@@ -11,7 +11,7 @@ from itertools import islice
 from string import Template
 from typing import Any
 
-from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
+from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
 from or_eval.dataset_builders.prompt_files import load_prompt
 from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.similarity.same_text import same_text
@@ -84,6 +84,12 @@ class Rewriting:
         self._wanted = shares_of(method)
         self._batches: list[_Batch] = []
         self._forms_used = 0
+
+    def talk(self) -> Talk[Rewriting]:
+        """Ask until each that is wanted is there, or can't be had."""
+        while (request := self.request()) is not None:
+            self.take((yield request._replace(otherwise=self)))
+        return self
 
     def request(self) -> Request | None:
         """Ask for what is missing of the first batch that may still be filled, or for another."""

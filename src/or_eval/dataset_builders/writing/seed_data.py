@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from or_eval.dataset_builders.categories import category_key
-from or_eval.dataset_builders.engine.ports import Dropped
+from or_eval.dataset_builders.engine.stage import Dropped
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.language import is_in, main_tag

@@ -7,7 +7,7 @@ from functools import cache
 from string import Template
 from typing import NamedTuple
 
-from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
+from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import load_prompt
 from or_eval.dataset_builders.similarity.same_text import same_text
@@ -154,6 +154,12 @@ class Seeking:
     def stopped(self) -> str:
         """Why the search ended."""
         return ENOUGH if len(self.found) >= self._wanted else DRIED_UP
+
+    def talk(self) -> Talk[Seeking]:
+        """Ask until enough are found, or no new ones come."""
+        while (request := self.request()) is not None:
+            self.take((yield request._replace(otherwise=self)))
+        return self
 
     def request(self) -> Request | None:
         """Ask for the topics, then for some of what is missing."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from string import Template
 from typing import Any
 
-from or_eval.dataset_builders.engine.conversations import Reply, Request, Told
+from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import load_prompt
 from or_eval.dataset_builders.similarity.embeddings import Likeness
@@ -33,8 +34,29 @@ _THERE, _BACK = "there", "back"
 _MOST_ATTEMPTS = 3
 
 
-class Translating:
-    """A translator is asked for a translation, then to translate it back, and again where it fails.
+@dataclass
+class Translation:
+    """What came of a translation.
+
+    Attributes:
+        text: The translation.
+        translator: Name of the model.
+        back: What it says when it is translated back.
+        similarity: How similar that is to the text, where it was measured.
+        problem: Why it can't be used, with what was found; None where it can.
+    """
+
+    text: str
+    translator: str
+    back: str = ""
+    similarity: float | None = None
+    problem: tuple[str, str] | None = None
+
+
+def translating(
+    text: str, languages: tuple[str, str], least: float, likeness: Likeness | None
+) -> Talk[Translation]:
+    """Ask for a translation, then for the way back, and again where one of them fails.
 
     Args:
         text: The text.
@@ -42,81 +64,62 @@ class Translating:
         least: Least similarity of what is translated back to the text.
         likeness: Measures it; without it, only what was kept is looked at.
     """
+    own, wanted = languages
+    found = None
+    similarity = None
+    for number in range(1, _MOST_ATTEMPTS + 1):
+        again = _again(number, found.problem) if found is not None and found.problem else ""
+        reply = yield _asked(_THERE, visible_text(text), wanted, again)._replace(otherwise=found)
+        said, problem = _read(reply)
+        # What was measured of an earlier attempt stays, where a later one comes to nothing.
+        found = Translation(said, reply.model, similarity=similarity)
+        found.problem = problem or _fault(text, said, wanted)
+        if found.problem is None:
+            back = yield _asked(_BACK, found.text, own)._replace(otherwise=found)
+            found.back, problem = _read(back)
+            if problem is None and (lost := lost_names(text, found.back)):
+                problem = LOST, ", ".join(lost)
+            if problem is None and likeness is not None:
+                found.similarity = similarity = likeness(found.back, text)
+                if similarity < least:
+                    problem = ANOTHER_MEANING, f"similarity {similarity:.2f}, not {least:.2f}"
+            found.problem = problem
+        if found.problem is None or found.problem[0] == FAILED:
+            break
+    assert found is not None
+    return found
 
-    def __init__(
-        self, text: str, languages: tuple[str, str], least: float, likeness: Likeness | None
-    ) -> None:
-        self._text, (self._own, self._wanted) = text, languages
-        self._least, self._likeness = least, likeness
-        self._attempts = 0
-        self.translation = self.back = self.translator = ""
-        self.similarity: float | None = None
-        self.problem: tuple[str, str] | None = None
-        self._way: str | None = _THERE
 
-    def request(self) -> Request | None:
-        """Ask for the translation, or for the way back; None at the end."""
-        match self._way:
-            case None:
-                return None
-            case "there":
-                return self._ask(_THERE, visible_text(self._text), self._wanted)
-            case _:
-                return self._ask(_BACK, self.translation, self._own)
+def told(found: Translation) -> Told:
+    """Say what came of it."""
+    said = "translated" if found.problem is None else found.problem[0]
+    return Told(float(found.problem is None), said, found.back)
 
-    def take(self, reply: Reply) -> None:
-        """Read a translation, or what it says when it is translated back."""
-        text, problem = _read(reply)
-        if reply.about == _THERE:
-            self._attempts += 1
-            self.translation, self.translator, self.back = text, reply.model, ""
-            self.problem = problem or self._fault(text)
-            self._way = _BACK if self.problem is None else self._again()
-            return
-        self.back = text
-        self.problem = problem or self._fault_of_back(text)
-        self._way = None if self.problem is None else self._again()
 
-    def told(self) -> Told:
-        """Say what came of it."""
-        said = "translated" if self.problem is None else self.problem[0]
-        return Told(float(self.problem is None), said, self.back)
+def _fault(text: str, translation: str, language: str) -> tuple[str, str] | None:
+    if is_refusal(translation) and not is_refusal(text):
+        return REFUSED, ""
+    if lost := lost_facts(text, translation):
+        return LOST, ", ".join(lost)
+    found = language_problem(translation, language)
+    return None if found is None else (WRONG_LANGUAGE, found)
 
-    def _fault(self, text: str) -> tuple[str, str] | None:
-        if is_refusal(text) and not is_refusal(self._text):
-            return REFUSED, ""
-        if lost := lost_facts(self._text, text):
-            return LOST, ", ".join(lost)
-        found = language_problem(text, self._wanted)
-        return None if found is None else (WRONG_LANGUAGE, found)
 
-    def _fault_of_back(self, back: str) -> tuple[str, str] | None:
-        if lost := lost_names(self._text, back):
-            return LOST, ", ".join(lost)
-        if self._likeness is None:
-            return None
-        self.similarity = self._likeness(back, self._text)
-        if self.similarity >= self._least:
-            return None
-        return ANOTHER_MEANING, f"similarity {self.similarity:.2f}, not {self._least:.2f}"
+def _asked(way: str, text: str, language: str, again: str = "") -> Request:
+    wording = _wording()
+    question = Template(wording["request"].strip()).substitute(
+        key=fence_key(wording["version"], text), text=text, language=language_name(language)
+    )
+    return written_request(wording["system"].strip(), question + again, way)
 
-    def _again(self) -> str | None:
-        final = self._attempts >= _MOST_ATTEMPTS or (
-            self.problem is not None and self.problem[0] == FAILED
-        )
-        return None if final else _THERE
 
-    def _ask(self, way: str, text: str, language: str) -> Request:
-        wording = _wording()
-        question = Template(wording["request"].strip()).substitute(
-            key=fence_key(wording["version"], text), text=text, language=language_name(language)
-        )
-        if way == _THERE and self.problem is not None:
-            said = Template(wording["problems"].get(self.problem[0], self.problem[0]))
-            question += "\n\n" + Template(wording["again"].strip()).substitute(
-                problem=said.safe_substitute(detail=self.problem[1]), number=self._attempts + 1
-            )
-        return written_request(wording["system"].strip(), question, way)
+def _again(number: int, problem: tuple[str, str]) -> str:
+    """Say what was wrong with the translation before."""
+    wording = _wording()
+    reason, detail = problem
+    said = Template(wording["problems"].get(reason, reason)).safe_substitute(detail=detail)
+    again = Template(wording["again"].strip()).substitute(problem=said, number=number)
+    return f"\n\n{again}"
 
 
 def _read(reply: Reply) -> tuple[str, tuple[str, str] | None]:

@@ -1,4 +1,4 @@
-"""What a stage is: parameters, a function from prompt records to prompt records, a plan."""
+"""What a stage is: a class whose fields are a recipe's keys, from rows to rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
 from pydantic import BaseModel, ConfigDict
 
-from or_eval.dataset_builders.engine.conversations import Question, Talk
+from or_eval.dataset_builders.engine.conversations import Came, Question
 from or_eval.dataset_builders.engine.models import Binding, BoundModel, digest_of
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Rows
@@ -45,12 +54,6 @@ def estimated_tokens(*texts: str) -> int:
     return sum(map(len, texts)) // _CHARS_PER_TOKEN
 
 
-class StageParams(BaseModel):
-    """What a recipe may say to a stage; each stage's own subclass names and explains its keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 class Kept(NamedTuple):
     """A row that a stage keeps."""
 
@@ -72,48 +75,22 @@ class Dropped(NamedTuple):
     detail: str = ""
 
 
-class Chosen(NamedTuple):
-    """A row of a subset of what a stage keeps; a later stage takes it with ``STAGE.SUBSET``.
-
-    Attributes:
-        subset: Name of the subset.
-        record: The row; None to say that there is such a subset, which may stay empty.
-    """
-
-    subset: str
-    record: PromptRecord | None
-
-
-class Table(NamedTuple):
-    """A further table, which is saved beside the rows.
-
-    Attributes:
-        name: Its name.
-        rows: Rows of plain values.
-    """
-
-    name: str
-    rows: list[dict[str, Any]]
-
-
-class Tested(NamedTuple):
-    """Logs of refusal tests, for the stages that follow."""
-
-    logs: list[str]
-
-
-class Used(NamedTuple):
-    """Names of models that a stage used beside those of its roles, by what they are."""
-
-    models: dict[str, list[str]]
-
-
-Outcome: TypeAlias = Kept | Dropped | Chosen | Table | Tested | Used | Short
+Outcome: TypeAlias = Kept | Dropped
 """What a stage gives, one after the other, in an order that depends on its input alone."""
 
 
 Asked: TypeAlias = Literal["panel", "turns"]
 """How a stage asks the models of a role: all of them, or each thing one of them in turn."""
+
+
+def panel(*roles: str) -> Mapping[str, Asked]:
+    """Say of roles that all of their models are asked."""
+    return dict.fromkeys(roles, "panel")
+
+
+def turns(*roles: str) -> Mapping[str, Asked]:
+    """Say of roles that their models take turns."""
+    return dict.fromkeys(roles, "turns")
 
 
 Makes: TypeAlias = Literal["nothing", "beside", "instead"]
@@ -211,11 +188,11 @@ class Spent(NamedTuple):
 
 
 class Ask(Protocol):
-    """Has questions answered: gives each item with its conversations, in the items' order."""
+    """Has questions answered: gives each item with what its conversations came to, in order."""
 
     def __call__(
-        self, items: Iterable[tuple[Item, Sequence[Question[Talk]]]]
-    ) -> Iterator[tuple[Item, list[Talk]]]: ...
+        self, items: Iterable[tuple[Item, Sequence[Question[Came]]]]
+    ) -> Iterator[tuple[Item, list[Came]]]: ...
 
 
 class Verdicts(NamedTuple):
@@ -245,9 +222,37 @@ class TestModel(Protocol):
     ) -> list[str]: ...
 
 
+class Appended(Protocol):
+    """Takes rows one after the other."""
+
+    def append(self, row: PromptRecord) -> None:
+        """Take a row."""
+
+
+@dataclass
+class Beside:
+    """What a stage gives beside its rows.
+
+    Attributes:
+        tables: Further tables, which are saved beside the rows.
+        subsets: Rows by subset.
+        logs: Logs of refusal tests, for the stages that follow.
+        models: Names of models that it used beside those of its roles, by what they are.
+        short: What it lacks.
+        subset: Makes what takes the rows of a subset.
+    """
+
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    subsets: dict[str, Appended] = field(default_factory=dict)
+    logs: list[str] = field(default_factory=list)
+    models: dict[str, list[str]] = field(default_factory=dict)
+    short: list[Short] = field(default_factory=list)
+    subset: Callable[[str], Appended] = lambda name: []
+
+
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """What a stage may use beside its rows and parameters.
+    """What a stage may use beside its rows and parameters, and takes what it gives beside rows.
 
     Attributes:
         taxonomy: Name of the recipe's taxonomy.
@@ -263,7 +268,8 @@ class StageContext:
         models: The models of each role, and under "" those of every other.
         spent: What the build spent before this stage, in all its runs.
         row_tokens: Estimate of the tokens of a row's prompt, for a plan.
-        short: For a stage that gives more on demand, what was short after it, round by round.
+        rounds: For a stage that gives more on demand, what was short after it, round by round.
+        beside: What it gives beside its rows.
         ask: Has questions answered.
         test: Tests a model.
         map: Calls a function with parts of the rows, on whatever workers the build has.
@@ -282,7 +288,8 @@ class StageContext:
     models: Mapping[str, Binding]
     spent: Sequence[Spent]
     row_tokens: int
-    short: Sequence[Sequence[Short]]
+    rounds: Sequence[Sequence[Short]]
+    beside: Beside
     ask: Ask
     test: TestModel
     map: Map
@@ -295,7 +302,8 @@ class StageContext:
 
     def panel(self, role: str) -> tuple[BoundModel, ...]:
         """Give the models of a role that are all to be asked."""
-        return self._bound(role)
+        bound = self.models.get(role) or self.models.get("")
+        return bound.models if bound is not None else ()
 
     def in_turn(self, role: str, about: str) -> tuple[BoundModel, ...]:
         """Give the models of a role in the turn in which they are asked about something.
@@ -303,42 +311,30 @@ class StageContext:
         The turn hangs on the thing and the models alone: another model among them takes over its
         share of the things, and the others stay where they are.
         """
-        models = self._bound(role)
+        models = self.panel(role)
         if len(models) == 1:
             return models
         return tuple(sorted(models, key=lambda model: digest_of([about, model.identity])))
 
-    def _bound(self, role: str) -> tuple[BoundModel, ...]:
-        bound = self.models.get(role) or self.models.get("")
-        return bound.models if bound is not None else ()
+    def table(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """Save a further table, of plain values."""
+        self.beside.tables[name] = rows
 
+    def choose(self, subset: str, row: PromptRecord | None = None) -> None:
+        """Put a row into a subset, which a later stage takes as ``STAGE.SUBSET``.
 
-def _no_files(_: Any) -> Sequence[Path]:
-    return ()
+        Args:
+            subset: Name of the subset.
+            row: The row; None to say that there is such a subset, which may stay empty.
+        """
+        if subset not in self.beside.subsets:
+            self.beside.subsets[subset] = self.beside.subset(subset)
+        if row is not None:
+            self.beside.subsets[subset].append(row)
 
-
-def _no_names(_: Any) -> Sequence[str]:
-    return ()
-
-
-def _no_models(_: Any) -> Sequence[BoundModel]:
-    return ()
-
-
-def _nothing_to_load(_: Any) -> None:
-    return None
-
-
-def _always(_: Any) -> bool:
-    return True
-
-
-def _all_stay(rows: int, _: Any, __: StageContext) -> Plan:
-    return Plan(rows)
-
-
-def _fits(_: Any, __: Place) -> None:
-    return None
+    def short(self, cell: Mapping[str, str], missing: int, found: int = 0) -> None:
+        """Say that rows are short (:class:`Short`)."""
+        self.beside.short.append(Short(cell, missing, found))
 
 
 class Place(NamedTuple):
@@ -355,65 +351,90 @@ class Place(NamedTuple):
     tested: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A stage: everything the pipeline needs to know of it.
+class StageParams(BaseModel):
+    """What a recipe may say: fields, each explained."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Stage(StageParams):
+    """A stage: its fields are the keys that a recipe may give, and its class tells what it is.
 
     Attributes:
-        params: What a recipe may say to it.
-        run: From rows to what becomes of them. The rows of several inputs come one after the
-            other, without duplicates.
-        plan: From the number of rows that come in at most to an estimate; by default all may stay.
         roles: Model roles that it asks, and whether all models of a role are asked (``panel``) or
             each thing has one of them (``turns``).
-        asks: Whether it asks them at all with given parameters.
-        optional_roles: Model roles that it asks where they are bound.
-        describes_recipe: Whether its result tells of the whole recipe, as a data card does; any
-            change of the recipe reruns it.
-        parts: Names of the subsets that it can give and of the reasons for which it can drop
-            rows, which recipes may take as ``STAGE.PART``; one that ends in ``*`` stands for all
-            that begin so. None where a stage doesn't tell.
-        gives_logs: Whether it gives logs of tested models.
-        tests: The models that it tests.
-        passes_logs: Whether it gives its inputs' logs on.
-        problem: What keeps well-formed parameters from running where they stand, in a line.
-        ready: Loads what the stage needs beside models to ask, before anything is asked; raises
-            :class:`BuildError` where it can't.
-        once: Whether a recipe may have only one such stage.
-        writes: Files in the build's folder that it writes beside its rows; where one is gone, the
-            stage runs again.
-        prompts: Prompt files that its result depends on; a changed file reruns the stage.
-        data: Data from outside that its result depends on: files, folders, catalogue names and
-            Hub ids.
-        takes: Names of the inputs that it takes beside its rows.
+        may_ask: Model roles that it asks where they are bound.
         makes: Which rows it makes or brings from elsewhere; the engine checks that no row is lost.
             A stage that takes no input makes all of its rows.
+        takes: Names of the inputs that it takes beside its rows.
+        once: Whether a recipe may have only one such stage.
+        describes_recipe: Whether its result tells of the whole recipe, as a data card does; any
+            change of the recipe reruns it.
+        gives_logs: Whether it gives logs of tested models.
+        passes_logs: Whether it gives its inputs' logs on.
         says_short: Whether it says what is short, so that a recipe can repeat what is before it.
         gives_more: Whether it gives more where a stage after it says what is short.
     """
 
-    params: type[StageParams]
-    run: Callable[[Rows, Any, StageContext], Iterator[Outcome]]
-    plan: Callable[[int, Any, StageContext], Plan] = _all_stay
-    roles: Mapping[str, Asked] = field(default_factory=dict)
-    asks: Callable[[Any], bool] = _always
-    optional_roles: Mapping[str, Asked] = field(default_factory=dict)
-    describes_recipe: bool = False
-    parts: Callable[[Any], Sequence[str]] | None = None
-    gives_logs: bool = False
-    tests: Callable[[Any], Sequence[BoundModel]] = _no_models
-    passes_logs: bool = False
-    problem: Callable[[Any, Place], str | None] = _fits
-    ready: Callable[[Any], None] = _nothing_to_load
-    once: bool = False
-    writes: Callable[[StageFacts], Sequence[str]] = _no_names
-    prompts: Callable[[Any], Sequence[Path]] = _no_files
-    data: Callable[[Any], Sequence[str]] = _no_names
-    takes: tuple[str, ...] = ()
-    makes: Makes = "nothing"
-    says_short: bool = False
-    gives_more: bool = False
+    roles: ClassVar[Mapping[str, Asked]] = {}
+    may_ask: ClassVar[Mapping[str, Asked]] = {}
+    makes: ClassVar[Makes] = "nothing"
+    takes: ClassVar[tuple[str, ...]] = ()
+    once: ClassVar[bool] = False
+    describes_recipe: ClassVar[bool] = False
+    gives_logs: ClassVar[bool] = False
+    passes_logs: ClassVar[bool] = False
+    says_short: ClassVar[bool] = False
+    gives_more: ClassVar[bool] = False
 
-    def roles_asked(self, params: StageParams) -> Mapping[str, Asked]:
-        """Give the roles that need a model with these parameters."""
-        return self.roles if self.asks(params) else {}
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Give what becomes of the rows; those of several inputs come one after the other."""
+        raise NotImplementedError
+
+    def plan(self, rows: int, build: StageContext) -> Plan:
+        """Estimate what is asked and kept of so many rows at most; by default all may stay."""
+        return Plan(rows)
+
+    def asks(self) -> bool:
+        """Tell whether it asks its roles at all."""
+        return True
+
+    def parts(self) -> Sequence[str] | None:
+        """Name the subsets that it can give and the reasons for which it can drop rows.
+
+        Recipes take these as ``STAGE.PART``; one that ends in ``*`` stands for all that begin so.
+        None where a stage doesn't tell.
+        """
+        return None
+
+    def problem(self, place: Place) -> str | None:
+        """Say in a line what keeps well-formed parameters from running where they stand."""
+        return None
+
+    def ready(self) -> None:
+        """Load what it needs beside models to ask, before anything is asked.
+
+        Raises:
+            BuildError: It can't be loaded.
+        """
+
+    def tests(self) -> Sequence[BoundModel]:
+        """Give the models that it tests."""
+        return ()
+
+    def prompts(self) -> Sequence[Path]:
+        """Give the prompt files that its result depends on; a changed file reruns the stage."""
+        return ()
+
+    def reads(self) -> Sequence[str]:
+        """Name data that its result depends on: files, folders, catalogue names and Hub ids."""
+        return ()
+
+    def writes(self, facts: StageFacts) -> Sequence[str]:
+        """Name files in the build's folder that it writes; where one is gone, it runs again."""
+        return ()
+
+    def asked(self, models: Mapping[str, Binding]) -> dict[str, Binding | None]:
+        """Give the models of each role that it asks, of those bound; None where none is."""
+        roles = [*(self.roles if self.asks() else ()), *(set(self.may_ask) & set(models))]
+        return {role: models.get(role) or models.get("") for role in roles}
