@@ -103,7 +103,7 @@ def test_corrected_rates_cover_and_are_narrower_than_the_sample_alone(
 ) -> None:
     """Rules that are wrong on one response in ten."""
     random = np.random.default_rng(size + least)
-    trials, hits, of_these, width, alone, raw_hits = 60, 0, 0, 0.0, 0.0, 0
+    trials, hits, of_these, width, alone, raw_hits = 100, 0, 0, 0.0, 0.0, 0
     for _ in range(trials):
         real = random.random(size) < rate
         said = np.where(random.random(size) < 0.1, ~real, real)
