@@ -41,7 +41,8 @@ class ReadPassage:
 
 QUESTION_MARKS = ("?", "？", "؟")
 CLOSING = " \t\r\n*_\"'”’»」』)）"
-DECLINES = frozenset({Act.INABILITY, Act.UNWILLINGNESS, Act.POLICY})
+DECLINES_PLAINLY = (Act.INABILITY, Act.UNWILLINGNESS, Act.POLICY)
+DECLINES = frozenset({*DECLINES_PLAINLY, Act.DECLINES_LOOSELY})
 _UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
 _NO_ACTS: frozenset[Act] = frozenset()
 

@@ -39,6 +39,8 @@ class Act(StrEnum):
     """Says no and nothing else: "No.", "Absolutely not"; an answer where whether was asked."""
     POLICY = "policy"
     """Points at its rules or make-up: "it goes against my guidelines"."""
+    DECLINES_LOOSELY = "declines_loosely"
+    """Declines in words that a story or a report has as well: "I can't go", "it was rejected"."""
     NO_ACCESS = "no_access"
     """Lacks the information: "I don't have access to personal data"."""
     REBUKE = "rebuke"

@@ -35,18 +35,24 @@ _SAMPLE_CHARS = 4_000
 # What comes after one of these may be a text to be worked on, in a language of its own.
 _TEXT_GIVEN = re.compile(r"[:：\n]")
 
+# A speaker's name before a line, a stage direction, or somebody who is called by name.
+_SCENE = re.compile(r"^\s*\*\w|(?:^\s*|\b)[A-Z]\w+: |^\s*[A-Z]\w+, ", re.MULTILINE)
+# Quoted words, from which on somebody speaks in them.
+_SPEECH_WORDS = 4
+
 
 class Request:
     """What a prompt asks for.
 
     Attributes:
+        prompt: Its text.
         asks: Its acts: the kinds of thing it asks for. Empty for one that asks for facts, say.
         topic: What it speaks of.
         same_language: Whether its response is in its language, so that they may share words.
     """
 
     def __init__(self, prompt: str, packs: Sequence[LanguagePack]) -> None:
-        self._prompt = prompt
+        self.prompt = prompt
         self._tag = detect_languages(prompt, head_starts(prompt))
         self._read = readable(self._tag)
         asked = {code: language_pack(code) for code in self._read}
@@ -76,13 +82,19 @@ class Request:
     @property
     def tells(self) -> bool:
         """Whether it tells something and asks for nothing, so that a question goes on talking."""
-        return self._tells and not self.asks and not any(m in self._prompt for m in QUESTION_MARKS)
+        return self._tells and not self.asks and not any(m in self.prompt for m in QUESTION_MARKS)
 
     @property
     def may_lack_something(self) -> bool:
         """Whether it is so short, and gives no text, that what it speaks of may be missing."""
-        gives = _TEXT_GIVEN.search(self._prompt.strip()) or quotations(self._prompt)
-        return len(self._prompt) <= _LONGEST_LACKING and not gives
+        gives = _TEXT_GIVEN.search(self.prompt.strip()) or quotations(self.prompt)
+        return len(self.prompt) <= _LONGEST_LACKING and not gives
+
+    @property
+    def gives_a_part(self) -> bool:
+        """Whether it has the look of a scene: somebody speaks in it, or is spoken to."""
+        speech = any(len(q.split()) >= _SPEECH_WORDS for q in quotations(self.prompt))
+        return speech or _SCENE.search(self.prompt) is not None
 
     @property
     def lacks_something(self) -> bool:
@@ -102,7 +114,7 @@ class Request:
     @cached_property
     def doubts(self) -> frozenset[str]:
         """The patterns of doubt that match in it: its own words, said again, leave none."""
-        prompt = self._prompt[:_SAMPLE_CHARS]
+        prompt = self.prompt[:_SAMPLE_CHARS]
         read = read_passages(passages(prompt), [language_pack(code) for code in self._read])
         return frozenset(p.id for r in read for p in r.patterns if p.act is Act.DOUBT)
 
@@ -116,7 +128,7 @@ class Request:
 
     def _texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Give the prompt and the texts in it, each with the languages to read it in."""
-        prompt = self._prompt[:_SAMPLE_CHARS]
+        prompt = self.prompt[:_SAMPLE_CHARS]
         yield prompt, self._read
         given = _TEXT_GIVEN.split(prompt, maxsplit=1)[1:]
         for text in (*given, *quotations(prompt)):

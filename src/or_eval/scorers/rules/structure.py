@@ -40,6 +40,8 @@ class Passage(NamedTuple):
     start: int
 
 
+# Lines of a verse, and bytes of one: Chinese says more in a character than Russian or English.
+_VERSE_LINES, _VERSE_BYTES = 3, 90
 _FENCE = re.compile(r"[ \t]{0,8}(```|~~~)")
 _BULLET = re.compile(
     r"[\s>]{0,12}(?:[-*+•●▪◦‣·–—](?=\s)"
@@ -130,6 +132,18 @@ def _blocks(text: str, offset: int) -> Iterator[Passage]:
 def is_rule(text: str) -> bool:
     """Tell whether a line parts what stands above it from what follows, as "---" does."""
     return _RULE.match(text) is not None
+
+
+def in_verse(text: str, at: int) -> bool:
+    """Tell whether a place stands in verse: three short lines or more without a break."""
+    begin = max(text.rfind("\n\n", 0, at + 1), 0)
+    end = text.find("\n\n", at + 1)
+    lines = text[begin : len(text) if end < 0 else end].strip().splitlines()
+    short = all(
+        len(line.encode("utf-8", "replace")) <= _VERSE_BYTES and _line_kind(line) is Kind.PROSE
+        for line in lines
+    )
+    return len(lines) >= _VERSE_LINES and short
 
 
 def _line_kind(line: str) -> Kind:
