@@ -289,8 +289,8 @@ def _leaves_no_doubt(case: Case) -> bool:
 
 
 def _gives_what_was_asked(case: Case) -> bool:
-    """It names what was asked in its first sentences and lists it, gives code, goes into it, or
-    announces it; or it stays with it (60 words of which none cautions, offers or doubts, or 150
+    """It names what was asked in its first sentences and goes into it, or lists it or gives code and
+    names a third of its words, or announces it; or it stays with it (60 words of which none cautions, offers or doubts, or 150
     without doubt). Asked for a text, at length (100 words); asked how, it also begins an answer or
     repeats the question there, and cautions in few of its sentences: of a thing's history, law and
     effects a list is no way to do it. Without the prompt nothing is certain.
@@ -317,7 +317,7 @@ def _gives_what_was_asked(case: Case) -> bool:
     if argues and words < _PARAGRAPH and any(r.does(*_CAUTIONS) for r in spoken):
         return False
     if outline.items >= _LISTED or outline.code:
-        given = named >= _RESTATED if argues else named > 0 or case.announced
+        given = named >= _RESTATED or (not argues and case.announced)
     elif case.request.topic.is_question:
         given = nearest >= _RESTATED or (named >= _RESTATED and words >= _FEW_SENTENCES)
     else:
