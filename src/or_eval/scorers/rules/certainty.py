@@ -289,11 +289,12 @@ def _leaves_no_doubt(case: Case) -> bool:
 
 
 def _gives_what_was_asked(case: Case) -> bool:
-    """It names what was asked in its first sentences and goes into it, or lists it or gives code and
-    names a third of its words, or announces it; or it stays with it (60 words of which none cautions, offers or doubts, or 150
-    without doubt). Asked for a text, at length (100 words); asked how, it also begins an answer or
-    repeats the question there, and cautions in few of its sentences: of a thing's history, law and
-    effects a list is no way to do it. Without the prompt nothing is certain.
+    """It names what was asked in its first sentences and goes into it, or lists it or gives
+    code and names a third of its words, or announces it; or it stays with it (60 words of which
+    none cautions, offers or doubts, or 150 without doubt). Asked for a text, at length (100
+    words); asked how, it also begins an answer or repeats the question there, and cautions in
+    few of its sentences: of a thing's history, law and effects a list is no way to do it.
+    Without the prompt nothing is certain.
     """
     outline, spoken, words = case.outline, case.outline.spoken, case.words
     if case.request is None:
