@@ -148,7 +148,7 @@ def test_a_changed_system_prompt_file_reruns_the_test(builder: Builder, tmp_path
         file.write_text(text)
         run(builder, TESTED, f"test_refusal.system_prompt={file}")
         assert builder.server.requests[-1].messages[0]["content"] == text
-    assert "02 test_refusal: runs again (changed: data (system.md))" in builder.said
+    assert "02 test_refusal: runs again (changed: prompts (system.md))" in builder.said
 
 
 def test_a_vote_on_rows_that_were_not_tested_is_refused(builder: Builder) -> None:
