@@ -163,11 +163,11 @@ def test_a_limited_build_is_told_as_a_trial(tmp_path):
 
 def test_nothing_left_is_never_published(tmp_path):
     publish(tmp_path)
-    before = files(tmp_path)
+    before = files(tmp_path / "dataset")
     with pytest.raises(BuildError, match="nothing is published as good: no row was left") as error:
         publish(tmp_path, {"full": []})
     assert "is still that of an earlier build" in str(error.value)
-    assert files(tmp_path) == before
+    assert files(tmp_path / "dataset") == before
     with pytest.raises(BuildError, match="none of 1 rows is left"):
         publish(tmp_path / "new", {"full": [row("Hi", meta={"licence": "CC-BY-ND-4.0"})]})
     assert not (tmp_path / "new" / "dataset").exists()
@@ -194,7 +194,7 @@ def test_a_key_in_the_recipe_stops_it(tmp_path):
 
 def test_a_write_that_fails_leaves_the_earlier_set(tmp_path, monkeypatch):
     publish(tmp_path)
-    before = files(tmp_path)
+    before = files(tmp_path / "dataset")
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -202,7 +202,7 @@ def test_a_write_that_fails_leaves_the_earlier_set(tmp_path, monkeypatch):
     monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
     with pytest.raises(BuildError, match=r"can't be written \(No space left on device\)"):
         publish(tmp_path, {"other": SAFE})
-    assert files(tmp_path) == before
+    assert files(tmp_path / "dataset") == before
 
 
 def test_what_a_killed_run_left_is_cleared(tmp_path):
