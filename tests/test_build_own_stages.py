@@ -55,6 +55,11 @@ def test_a_stage_by_path(tmp_path: Path) -> None:
     [
         ("raise ValueError('broken')", "ValueError: broken"),
         ("STAGE = 1", "is no Stage"),
+        (
+            "from or_eval.dataset_builders.engine.stage import Stage\nclass Idle(Stage): pass\n"
+            "STAGE = Idle",
+            "its STAGE lacks run",
+        ),
         ("", "STAGE"),
     ],
 )

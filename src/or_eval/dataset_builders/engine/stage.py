@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -387,9 +388,9 @@ class Stage(StageParams):
     says_short: ClassVar[bool] = False
     gives_more: ClassVar[bool] = False
 
+    @abstractmethod
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
         """Give what becomes of the rows; those of several inputs come one after the other."""
-        raise NotImplementedError
 
     def plan(self, rows: int, build: StageContext) -> Plan:
         """Estimate what is asked and kept of so many rows at most; by default all may stay."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -54,13 +55,13 @@ class PanelStage(Stage):
     roles = panel(MODERATOR)
     file: ClassVar[str]
 
+    @abstractmethod
     def wording(self, taxonomy: str) -> Wording:
         """Give what they are told, in a recipe with this taxonomy."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decide(self, row: PromptRecord, opinions: Sequence[Opinion]) -> Outcome:
         """Keep or drop a row by what was said of it."""
-        raise NotImplementedError
 
     def looked_at(self, rows: Rows, build: StageContext) -> Iterator[PromptRecord | Dropped]:
         """Give the rows to ask about, and those that are dropped without."""

@@ -49,6 +49,8 @@ def stage(kind: str) -> type[Stage]:
         raise BuildError(f"stage {kind}: can't be loaded ({said})") from error
     if not (isinstance(found, type) and issubclass(found, Stage)):
         raise BuildError(f"stage {kind}: its STAGE is no Stage of or_eval's engine.stage")
+    if missing := sorted(found.__abstractmethods__):
+        raise BuildError(f"stage {kind}: its STAGE lacks {' and '.join(missing)}")
     return found
 
 
