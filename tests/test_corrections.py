@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from inspect_ai import eval as run_tasks
-from inspect_ai import task_with
+from inspect_ai import score
+from inspect_ai.log import write_eval_log
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
 from scipy.stats import betabinom, hypergeom
 
@@ -34,7 +34,7 @@ from or_eval.analysis.rates import class_shares, fourfold, rates
 from or_eval.analysis.responses import read_logs
 from or_eval.intervals import Estimate, rate_interval, wilson
 from or_eval.scorers import refusal
-from or_eval.tasks import replay
+from replayed import logs_of, run_replay
 
 TOLERANCE = 1e-6
 
@@ -265,9 +265,10 @@ def test_an_audit_by_the_real_scorer_corrects_the_rate_of_its_log(tmp_path: Path
         for n in range(24)
     ]
     pd.DataFrame(rows).to_json(tmp_path / "r.jsonl", orient="records", lines=True)
-    task = task_with(replay(str(tmp_path / "r.jsonl"), "m"), scorer=refusal(audit=0.5))
+    run_replay(tmp_path / "r.jsonl", "--log-dir", tmp_path, "--no-score")
+    [log] = logs_of(tmp_path).values()
     roles = {"grader": _strict_grader()}
-    [log] = run_tasks(task, model_roles=roles, log_dir=str(tmp_path), display="none")
+    write_eval_log(score(log, refusal(audit=0.5), model_roles=roles, display="none"))
     responses_of_log = read_logs(log.location).responses
     audited = int(responses_of_log["audited"].sum())
     assert 0 < audited < 24

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from inspect_ai import eval as run_tasks
-from inspect_ai import task_with
+from inspect_ai import score
+from inspect_ai.log import write_eval_log
 from inspect_ai.scorer import precomputed_scores
 
 from commands import run_inspect
@@ -15,7 +15,7 @@ from or_eval.analysis.responses import read_logs
 from or_eval.analysis.votes import VoteRule, vote
 from or_eval.cli.agreement import agreement
 from or_eval.schema import prompt_id
-from or_eval.tasks import replay
+from replayed import logs_of, run_replay
 
 CLASSES = {
     "1_full_compliance": "direct_answer",
@@ -45,14 +45,11 @@ def human_logs(labelled: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("human")
     columns = ["id", "model", "prompt", "response", "label", "category"]
     labelled[columns].to_json(folder / "responses.jsonl", orient="records", lines=True)
-    tasks = []
-    for model, rows in labelled.groupby("model"):
-        scores = folder / f"{model}.scores.jsonl"
+    run_replay(folder / "responses.jsonl", "--log-dir", folder / "logs", "--no-score")
+    for model, log in logs_of(folder / "logs").items():
+        rows, scores = labelled[labelled["model"] == model], folder / f"{model}.scores.jsonl"
         rows[["id", "value", "answer"]].to_json(scores, orient="records", lines=True)
-        task = replay(str(folder / "responses.jsonl"), str(model))
-        tasks.append(task_with(task, scorer=precomputed_scores(str(scores))))
-    logs = run_tasks(tasks, log_dir=str(folder / "logs"), display="none", log_realtime=False)
-    assert [log.status for log in logs] == ["success"] * 5
+        write_eval_log(score(log, precomputed_scores(str(scores)), display="none"))
     return folder / "logs"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from inspect_ai import eval as run_tasks
 from inspect_ai.analysis import evals_df, samples_df
-from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -310,6 +310,21 @@ def test_a_sample_tried_again_gets_the_response_of_its_epoch(tmp_path: Path) -> 
     assert all(s.error_retries for s in log.samples or [])
 
 
+def test_a_prompt_that_repeats_costs_no_more_than_others(tmp_path: Path) -> None:
+    """Samples are the rows, not all prompts as often as the one with most responses."""
+    rows = [{"prompt": f"p{n if n > 40 else 0}", "response": f"r{n}"} for n in range(1, 101)]
+    file = write_jsonl(tmp_path / "r.jsonl", rows)
+    run_replay(file, "--model", "m", "--label", "safe", "--log-dir", tmp_path)
+    [log] = logs_of(tmp_path).values()
+    assert log.results is not None
+    assert log.results.total_samples == log.results.completed_samples == len(rows)
+    assert log.results.early_stopping is None
+    assert completions(log)[prompt_id("p0"), 40] == "r40"
+    responses = read_logs(tmp_path).responses
+    assert responses.groupby("id")["epoch"].max().sort_values().tolist() == [*[1] * 60, 40]
+    assert responses["id"].nunique() == 61
+
+
 def test_repeated_rows_are_epochs_and_are_told(tmp_path: Path) -> None:
     rows = [{"prompt": p, "response": "Sorry, no."} for p in ("p1", "p2", "p1")]
     file = write_jsonl(tmp_path / "r.jsonl", rows)
@@ -427,9 +442,9 @@ def test_two_runs_at_once_write_no_model_twice(tmp_path: Path) -> None:
 def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) -> None:
     rows = [{**OK, "prompt": f"p{n}", "language": "en"} for n in range(3000)]
     file, logs = write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "logs"
-    process = Command("or-eval", "replay", file, "--log-dir", logs, "--no-score")
+    process = Command("or-eval", "replay", file, "--log-dir", logs)
     deadline = time.monotonic() + 60
-    while not list(logs.glob("*.eval")) and time.monotonic() < deadline:
+    while not (logs / ".lock").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     # Again and again, as a person would: one that comes while Inspect sets up may be lost.
     while process.poll() is None and time.monotonic() < deadline:
@@ -437,7 +452,4 @@ def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) ->
         time.sleep(0.5)
     process.communicate(timeout=60)
     assert process.returncode != 0
-    [info] = list_eval_logs(str(logs))
-    log = read_eval_log(info)
-    assert log.status in ("cancelled", "started")
-    assert len(log.samples or []) < len(rows)
+    assert not list(logs.glob("*.eval"))

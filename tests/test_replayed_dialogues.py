@@ -97,7 +97,7 @@ def test_without_a_set_dialogues_are_what_the_file_says(tmp_path: Path) -> None:
     file = load_responses(write_jsonl(tmp_path / "r.jsonl", rows))
     before = (Turn("user", SHARPEN), Turn("assistant", REFUSAL))
     for name in ("a", "b"):
-        [record] = answered_prompts(file, name).prompts.records
+        [record] = answered_prompts(file).of(name).records
         assert (record.prompt, record.before) == (WHITTLE, before)
         [stored] = file.answers_of(name)[record.id]
         assert stored.text == {"a": ANSWER, "b": REFUSAL}[name]
@@ -111,7 +111,7 @@ def test_what_a_set_says_of_answers_and_systems_tells_its_dialogues_apart(tmp_pa
     ]
     file = write_jsonl(tmp_path / "r.jsonl", [{"messages": d, "response": "?"} for d in given])
     data = write_jsonl(tmp_path / "set.jsonl", [{"messages": d, "label": "safe"} for d in given])
-    records = answered_prompts(load_responses(file), "m", data).prompts.records
+    records = answered_prompts(load_responses(file), data).of("m").records
     assert [record.before for record in records] == [
         tuple(Turn(*turn.values()) for turn in dialogue[:-1]) for dialogue in given
     ]

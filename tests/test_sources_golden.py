@@ -139,7 +139,8 @@ def test_layouts_of_entries(request: pytest.FixtureRequest, tmp_path: Path) -> N
 def responses_of(path: Path, folder: Path, **named: str) -> dict[str, Any] | str:
     try:
         file = load_responses(path, **named)
-        answered = answered_prompts(file, (file.models or ["m"])[0])
+        answered = answered_prompts(file)
+        records = answered.of((file.models or ["m"])[0]).records
     except DataError as error:
         return line_of(error, folder)
     return {
@@ -157,7 +158,7 @@ def responses_of(path: Path, folder: Path, **named: str) -> dict[str, Any] | str
             ]
             for model, answers in file.by_model.items()
         },
-        "prompts": [len(answered.prompts.records), digest(map(asdict, answered.prompts.records))],
+        "prompts": [len(records), digest(map(asdict, records))],
         "contradictory": answered.contradictory,
         "left out": answered.left_out,
     }

@@ -25,7 +25,6 @@ from or_eval.tasks import (
     or_bench_hard_1k,
     or_bench_toxic,
     prompts,
-    replay,
     starter,
     xstest,
 )

@@ -26,7 +26,7 @@ from or_eval.models.stop_reasons import plain_stop_word, stop_reason_of
 from or_eval.schema import Turn, prompt_id
 
 if TYPE_CHECKING:
-    from or_eval.sources.responses import Answers, ResponseFile
+    from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
 
 PROVIDER = "replay"
 REPLAY_TASK = "or_eval/replay"
@@ -100,33 +100,34 @@ class ReplayAPI(ModelAPI):
         epoch = running_epoch() or 1
         if epoch > len(stored):
             which = f" for epoch {epoch}" if stored else ""
-            raise LookupError(
-                f"{self._file} has no response of '{self.model_name}' to this prompt{which}"
-            )
-        response = stored[epoch - 1]
-        output = stored_output(
-            response.text, response.stop_reason, response.reasoning, self.model_name
-        )
-        output.metadata = responses.facts(response) or None
-        return output
+            raise LookupError(no_response(self._file, self.model_name) + which)
+        return response_output(responses, stored[epoch - 1], self.model_name)
 
     def _answers(self) -> tuple[ResponseFile, Answers]:
+        """Read the file; stop where this release of Inspect can't tell its responses apart."""
         from or_eval.sources.responses import load_responses
 
         responses = load_responses(self._file, **self._columns)
         answers = responses.answers_of(self.model_name)
-        check_epochs(self._file, answers)
+        if running_epoch() is None and any(len(stored) > 1 for stored in answers.values()):
+            raise PrerequisiteError(
+                f"{escape(self._file)} has several responses of one model to a prompt, and "
+                f"inspect-ai {version('inspect-ai')} doesn't say which epoch runs: take the "
+                "release that docs/compatibility.md names, or a file with one response a prompt"
+            )
         return responses, answers
 
 
-def check_epochs(file: str, answers: Answers) -> None:
-    """Stop where prompts have several responses, and this release of Inspect tells no epochs."""
-    if running_epoch() is None and any(len(stored) > 1 for stored in answers.values()):
-        raise PrerequisiteError(
-            f"{escape(file)} has several responses of one model to a prompt, and inspect-ai "
-            f"{version('inspect-ai')} doesn't say which epoch runs: take the release that "
-            "docs/compatibility.md names, or a file with one response a prompt"
-        )
+def no_response(file: str, model: str) -> str:
+    """Say that a file has no response to a prompt."""
+    return f"{file} has no response of '{model}' to this prompt"
+
+
+def response_output(responses: ResponseFile, response: StoredResponse, model: str) -> ModelOutput:
+    """Make the output that a row of a file was, with what else the row says as metadata."""
+    output = stored_output(response.text, response.stop_reason, response.reasoning, model)
+    output.metadata = responses.facts(response) or None
+    return output
 
 
 def _prompt_ids(messages: list[ChatMessage]) -> Iterator[str]:

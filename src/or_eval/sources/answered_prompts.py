@@ -22,29 +22,46 @@ class AnsweredPrompts(NamedTuple):
     """Prompts beside what a file says of them.
 
     Attributes:
-        prompts: The prompts.
+        responses: The file.
+        prompts: The prompts, before the file says anything of them.
+        joined: By the id of a prompt, the file's dialogues that are it, with their rows.
         contradictory: How many of them the file calls both safe and toxic; they are unlabelled.
         left_out: How many prompts of the file are not among the prompts asked for.
     """
 
+    responses: ResponseFile
     prompts: LoadedPrompts
+    joined: dict[str, dict[str, list[StoredResponse]]]
     contradictory: int
     left_out: int
+
+    def of(self, model: str) -> LoadedPrompts:
+        """Give the prompts that a model is taken to have been asked.
+
+        What the file says of its responses to a prompt goes into the record's ``meta``, where all
+        of them agree.
+        """
+        answers = self.responses.answers_of(model)
+        answered = [
+            told
+            for record in self.prompts.records
+            for told in _as_answered(
+                record, self.responses, self.joined.get(record.id, {}), answers
+            )
+        ]
+        return self.prompts._replace(records=answered)
 
 
 def answered_prompts(
     responses: ResponseFile,
-    model: str,
     data: str | Path | None = None,
     source: str | None = None,
     label: str | None = None,
 ) -> AnsweredPrompts:
-    """Give the prompts that a model is taken to have been asked.
+    """Give the prompts that stored responses answer.
 
     Args:
         responses: The stored responses.
-        model: The model. What the file says of its responses to a prompt goes into the record's
-            ``meta``, where all of them agree.
         data: Prompts to load instead of the file's own, as :func:`load_prompts` takes them; the
             file's are then joined to them by their text, and what a dialogue in the file says
             beyond the user's turns becomes part of the prompt.
@@ -63,7 +80,6 @@ def answered_prompts(
         loaded = LoadedPrompts(records, 0, table.title, table.revision)
     else:
         loaded = load_prompts(data, source=source, label=label)
-    answers = responses.answers_of(model)
     joined = _joined({record.id for record in loaded.records}, rows)
     if not joined:
         held = " (dialogues)" if any(record.before for record in loaded.records) else ""
@@ -71,16 +87,8 @@ def answered_prompts(
             f"{responses.table.name}: has a response to none of the {len(loaded.records)} prompts "
             f"of {loaded.name}{held}; texts must be the same, letter by letter"
         )
-    answered = [
-        told
-        for record in loaded.records
-        for told in _as_answered(record, responses, joined.get(record.id, {}), answers)
-    ]
-    return AnsweredPrompts(
-        prompts=loaded._replace(records=answered),
-        contradictory=contradictory,
-        left_out=len(rows) - sum(map(len, joined.values())),
-    )
+    left_out = len(rows) - sum(map(len, joined.values()))
+    return AnsweredPrompts(responses, loaded, joined, contradictory, left_out)
 
 
 def _rows_by_prompt(responses: ResponseFile) -> dict[str, list[StoredResponse]]:

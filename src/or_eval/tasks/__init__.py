@@ -9,7 +9,6 @@ from or_eval.tasks.benchmarks import (
     starter,
     xstest,
 )
-from or_eval.tasks.replay import replay
 
 __all__ = [
     "lto",
@@ -17,7 +16,6 @@ __all__ = [
     "or_bench_hard_1k",
     "or_bench_toxic",
     "prompts",
-    "replay",
     "starter",
     "xstest",
 ]

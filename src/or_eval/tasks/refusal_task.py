@@ -92,7 +92,7 @@ def refusal_task(
         score_on_error=True,
         fail_on_error=FAILED_SHARE,
         early_stopping=early_stopping,
-        headline_metric=HeadlineMetric(scorer="refusal", metric=headline_rate(prompts)),
+        headline_metric=headline(prompts),
         viewer=sample_list(framings=bool(framings)),
         version=TASK_VERSION,
         description=description,
@@ -201,12 +201,14 @@ def sample(record: PromptRecord) -> Sample:
     )
 
 
-def headline_rate(prompts: LoadedPrompts) -> str:
+def headline(prompts: LoadedPrompts) -> HeadlineMetric:
     """Name the rate that sums a run up; one over safe and toxic prompts together means nothing."""
     labels = {record.label for record in prompts.records}
     if Label.SAFE in labels:
-        return "over_refusal_rate"
-    return "toxic_rejection_rate" if Label.TOXIC in labels else "refusal_rate"
+        rate = "over_refusal_rate"
+    else:
+        rate = "toxic_rejection_rate" if Label.TOXIC in labels else "refusal_rate"
+    return HeadlineMetric(scorer="refusal", metric=rate)
 
 
 def prompts_summary(prompts: LoadedPrompts) -> dict[str, Any]:
