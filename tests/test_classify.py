@@ -256,6 +256,15 @@ def test_a_language_may_have_a_region(jsonl: Path) -> None:
     assert run(jsonl, "--language", "zh-CN+en-GB").exit_code == 0
 
 
+def test_a_language_that_responses_are_not_in_is_told(tmp_path: Path) -> None:
+    """Swedish patterns find no refusal in English: whoever asks for them must know."""
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps({"response": "I'm sorry, but I can't help with that."}) + "\n")
+    said = " ".join(run(path, "--language", "sv").stderr.split())
+    assert "note: 1 of 1 responses aren't in 'sv' but mostly in 'en'" in said
+    assert "note:" not in run(path, "--language", "en-US").stderr
+
+
 def test_format_tells_what_no_ending_does(jsonl: Path, tmp_path: Path) -> None:
     result = run(jsonl, "--format", "csv")
     assert [row["class"] for row in read_text(result.stdout)][:2] == [

@@ -26,7 +26,7 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.folder_lock import locked
 from or_eval.languages import detect_language
 from or_eval.sources import load_prompts
-from or_eval.sources.errors import DataError
+from or_eval.sources.errors import DataError, how_to_install
 
 HEAD = "contact: lab@example.org\nsources:\n"
 SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"
@@ -286,7 +286,7 @@ def test_the_extra_is_asked_for_where_it_is_missing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
     )
-    assert done.stderr == "Error: crawling needs scrapy: pip install 'or-eval[crawl]'\n"
+    assert done.stderr == f"Error: crawling needs scrapy: {how_to_install('crawl')}\n"
     assert done.returncode == 1
 
 

@@ -11,6 +11,7 @@ import or_eval.tasks
 from or_eval.analysis import report
 from or_eval.cli import main
 from or_eval.cli.demo import _write_reports
+from or_eval.sources.errors import how_to_install
 from report_logs import summary_of
 
 
@@ -18,7 +19,7 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        "or_eval.cli.demo.starter",
+        "or_eval.tasks.starter",
         partial(or_eval.tasks.starter, category="privacy", per_label=3),
     )
     monkeypatch.setattr("or_eval.cli.demo.MAX_TOKENS", 6)
@@ -47,5 +48,5 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     monkeypatch.setattr(report, "find_spec", lambda name: None)
     _write_reports(tmp_path / "other", logs)
     assert "No report is written." in (said := capsys.readouterr().out)
-    assert "pip install 'or-eval[report]'" in said
+    assert how_to_install("report") in " ".join(said.split())
     assert not (tmp_path / "other").exists()

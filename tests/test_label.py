@@ -23,6 +23,7 @@ from or_eval.labelling.sampling import stratified_sample, with_something_to_judg
 from or_eval.labelling.studio.interface import interface
 from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
+from or_eval.sources.errors import how_to_install
 
 
 def frame(counts: dict[tuple[str, bool], int]) -> pd.DataFrame:
@@ -150,7 +151,7 @@ def test_a_missing_extra_is_named_before_logs_are_read(
         "label", "export", tmp_path / "none", "--out", tmp_path / "out", "--annotator", "ana"
     )
     assert result.exit_code == 1
-    assert "pip install 'or-eval[label]'" in result.output
+    assert how_to_install("label") in result.output
 
 
 def test_logs_with_nothing_to_judge_are_told(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import tomllib
 import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -14,6 +15,7 @@ import yaml
 import or_eval
 from made_logs import made_log, made_sample
 from or_eval.cli import _COMMANDS, main
+from or_eval.sources.errors import how_to_install
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("pandas", "datasets", "torch", "sentence_transformers", "pyarrow", "scipy", "altair")
@@ -97,6 +99,37 @@ def test_the_version_is_one() -> None:
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
+_HELP = """
+import sys
+from or_eval.cli import _COMMANDS, main
+
+pages = [[name] for name in _COMMANDS]
+pages += [["label", name] for name in ("export", "start", "import", "status", "adjudicate")]
+for page in [[], *pages]:
+    main([*page, "--help"], standalone_mode=False)
+slow = ("inspect_ai", "pandas", "datasets", "pyarrow", "numpy")
+print("loaded:", *(name for name in slow if name in sys.modules))
+"""
+
+
+def test_no_help_page_loads_what_takes_a_second() -> None:
+    done = subprocess.run([sys.executable, "-c", _HELP], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_an_extra_is_installed_from_where_or_eval_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody finds it in a registry who installed a clone of the repository."""
+    commands = {
+        "": "pip install 'or-eval[label]'",
+        '{"url": "file:///a%20b", "dir_info": {"editable": true}}': "pip install -e '/a b[label]'",
+        '{"url": "file:///a.whl", "archive_info": {}}': "pip install '/a.whl[label]'",
+    }
+    for told, command in commands.items():
+        place = SimpleNamespace(read_text=lambda _, told=told: told or None)
+        monkeypatch.setattr("or_eval.sources.errors.distribution", lambda _, place=place: place)
+        assert how_to_install("label") == command
+
+
 _WITHOUT_EXTRAS = """
 import sys
 from importlib.machinery import PathFinder
@@ -161,7 +194,7 @@ def test_without_extras_a_command_says_which_one_it_needs(tmp_path: Path) -> Non
     said = done.stdout.splitlines()
     assert len(said) == len(commands), done.stderr
     for command, extra, line in zip(commands, extras, said, strict=True):
-        assert f"'or-eval[{extra}]'" in line, (command, line)
+        assert how_to_install(extra) in line, (command, line)
 
 
 def test_wheel_holds_the_data(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from or_eval.analysis.report import write_report
 from or_eval.analysis.report.folder import write_folder
 from or_eval.analysis.report.model_report import model_report
 from or_eval.analysis.responses import read_logs
+from or_eval.sources.errors import how_to_install
 from report_logs import run, summary_of, varied
 
 
@@ -158,4 +159,4 @@ def test_missing_extra_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(reports, "find_spec", lambda name: None if name == "altair" else object())
     result = run("logs", "--out", tmp_path / "out")
     assert result.exit_code == 1
-    assert result.output.strip() == "Error: A report needs altair: pip install 'or-eval[report]'"
+    assert result.output.strip() == f"Error: A report needs altair: {how_to_install('report')}"

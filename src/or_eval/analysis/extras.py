@@ -8,6 +8,7 @@ from typing import Any
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
+from or_eval.sources.errors import how_to_install
 
 
 def needed(module: str, extra: str, said: str) -> Any:
@@ -24,7 +25,7 @@ def needed(module: str, extra: str, said: str) -> Any:
     try:
         return import_module(module)
     except ImportError as missing:
-        raise PrerequisiteError(escape(f"{said}: pip install 'or-eval[{extra}]'")) from missing
+        raise PrerequisiteError(escape(f"{said}: {how_to_install(extra)}")) from missing
 
 
 def scipy_stats() -> Any:

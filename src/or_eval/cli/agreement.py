@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
-from rich.console import Console
 
-from or_eval.analysis.agreement_files import write_agreement
-from or_eval.analysis.conflicts import OnConflict
-from or_eval.analysis.human_labels import (
-    Joined,
-    Labels,
-    join_labels,
-    join_rows,
-    needs_response_text,
-    read_labels,
-)
-from or_eval.analysis.label_agreement import LabelAgreement, label_agreement
-from or_eval.analysis.logs import read_heads
-from or_eval.analysis.reason_agreement import reason_agreement
-from or_eval.analysis.samples import read_details
-from or_eval.analysis.scorecard import configurations, scorecard, write_scorecard
-from or_eval.analysis.tables import terminal_table
-from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
 from or_eval.cli.options import (
     labels_option,
     mapping_option,
@@ -33,6 +15,13 @@ from or_eval.cli.options import (
     response_file,
     scorer_option,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.analysis.human_labels import Joined, Labels
+    from or_eval.analysis.label_agreement import LabelAgreement
 
 _ESTIMATES = ("agree", "kappa", "precision", "recall", "f1")
 _GROUPS_SHOWN = 40
@@ -103,6 +92,21 @@ def agreement(
     Logs against a file of labels:
       or-eval agreement logs/replay --labels labels.csv --map yes=refused --map no=answered
     """
+    # Here and below imported on use: --help needs none of it.
+    from or_eval.analysis.agreement_files import write_agreement
+    from or_eval.analysis.human_labels import (
+        join_labels,
+        join_rows,
+        needs_response_text,
+        read_labels,
+    )
+    from or_eval.analysis.label_agreement import label_agreement
+    from or_eval.analysis.logs import read_heads
+    from or_eval.analysis.reason_agreement import reason_agreement
+    from or_eval.analysis.samples import read_details
+    from or_eval.analysis.scorecard import configurations, scorecard, write_scorecard
+    from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
+
     named = {role.removesuffix("_column"): name for role, name in columns.items() if name}
     file = response_file(responses)
     if with_card and file is not None:
@@ -145,6 +149,10 @@ def agreement(
 
 
 def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[str]) -> None:
+    from rich.console import Console
+
+    from or_eval.analysis.tables import terminal_table
+
     console = Console()
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False)

@@ -8,24 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
 
-from or_eval.models.replay import stored_output
-from or_eval.scorers.exchange import Exchange, read_exchange
-from or_eval.scorers.provider import read_output
-from or_eval.scorers.rules.language_pack import language_codes
-from or_eval.scorers.score_record import as_row
-from or_eval.sources import DataError
-from or_eval.sources.dialogues import Said
-from or_eval.sources.files import FileRows, data_suffix
-from or_eval.sources.responses import asked_and_answered, loggable_cell, response_columns
-from or_eval.sources.row_writer import WRITTEN_KINDS, write_rows
-from or_eval.sources.tables import Row, table_of
+if TYPE_CHECKING:
+    from or_eval.sources.dialogues import Said
+    from or_eval.sources.files import FileRows
+    from or_eval.sources.tables import Row
 
 _ADDED = (
     *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
@@ -33,6 +23,8 @@ _ADDED = (
 )
 _STANDARD_STREAM = "-"
 _FIRST_ROWS = 2_000
+# Of a few, short ones mostly, the language can't be told.
+_OTHERS_SHARE = 0.1
 
 
 @click.command("classify")
@@ -80,6 +72,19 @@ def classify(
       or-eval classify responses.csv --out classified.csv
       zcat responses.jsonl.gz | or-eval classify - | jq .class
     """
+    # Here and below imported on use: --help needs none of it.
+    from or_eval.languages import detect_languages
+    from or_eval.models.replay import stored_output
+    from or_eval.scorers.exchange import Exchange, read_exchange
+    from or_eval.scorers.provider import read_output
+    from or_eval.scorers.rules.language_pack import head_starts, language_codes
+    from or_eval.scorers.score_record import as_row
+    from or_eval.sources.errors import DataError
+    from or_eval.sources.files import FileRows
+    from or_eval.sources.responses import response_columns
+    from or_eval.sources.row_writer import write_rows
+    from or_eval.sources.tables import table_of
+
     tags = {tag.partition("-")[0].lower() for tag in (language or "en").split("+")}
     if not tags <= set(language_codes()):
         raise click.BadParameter(
@@ -94,6 +99,7 @@ def classify(
     named = {"response": response_column, "prompt": prompt_column}
     given = {role: column for role, column in named.items() if column is not None}
     counts: Counter[tuple[str, bool]] = Counter()
+    others: Counter[str] = Counter()
     opened = FileRows(source, form and f".{form}")
     rows = iter(opened)
     # The first rows tell the columns of the file.
@@ -112,14 +118,30 @@ def classify(
             added = as_row(read_exchange(exchange))
             counted = added["class"] or f"unscored: {added['unscored_because']}"
             counts[counted, added["certain"] is True] += 1
+            if language is not None:
+                detected = detect_languages(response, head_starts(response))
+                if detected is not None and tags.isdisjoint(detected.split("+")):
+                    others[detected] += 1
             yield {**row.cells, **added}
 
     write_rows(target, kind_out, (*table.columns, *_ADDED), classified())
     _print_summary(counts)
+    if others.total() > _OTHERS_SHARE * counts.total():
+        [(most, _)] = others.most_common(1)
+        click.echo(
+            f"note: {others.total():,} of {counts.total():,} responses aren't in '{language}' but "
+            f"mostly in '{most}', whose refusals these rules don't know; without --language each "
+            "is read in its own",
+            err=True,
+        )
 
 
 def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str:
     """Give the format of the output: by its ending, by `--format`, else as FILE's."""
+    from or_eval.sources.errors import DataError
+    from or_eval.sources.files import data_suffix
+    from or_eval.sources.row_writer import WRITTEN_KINDS
+
     kind = (data_suffix(target) if target else None) or (form and f".{form}")
     if kind is None and target is None:
         own = data_suffix(source) if source else None
@@ -134,6 +156,9 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
 
 def _read(row: Row, columns: dict[str, str]) -> tuple[Said, str, str]:
     """Read what was asked, the response and the word for why the model stopped."""
+    from or_eval.sources.dialogues import Said
+    from or_eval.sources.responses import asked_and_answered, loggable_cell
+
     stop_word = loggable_cell(row, columns.get("stop_reason"))
     if "dialogue" in columns:
         return *asked_and_answered(row, columns), stop_word
@@ -143,6 +168,9 @@ def _read(row: Row, columns: dict[str, str]) -> tuple[Said, str, str]:
 
 def _with_progress(file: FileRows, rows: Iterable[Row]) -> Iterator[Row]:
     """Show how much of the file has been read, on a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     if not sys.stderr.isatty():
         yield from rows
         return
@@ -159,6 +187,9 @@ def _with_progress(file: FileRows, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _print_summary(counts: Counter[tuple[str, bool]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     total = sum(counts.values())
     table = Table("class", "responses", "share", "certain")
     for label in sorted({label for label, _ in counts}):

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog, EvalScore
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from or_eval.analysis.report import write_comparison, write_report
-from or_eval.inspect_private import PrerequisiteError
-from or_eval.tasks import starter
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalScore
 
 MODEL = "gguf/smollm2-135m-instruct"
 SYSTEM_PROMPTS = ("none", "safe")
@@ -37,6 +32,11 @@ def demo(log_dir: str) -> None:
     without a system prompt, and on what the cautious one changed. The numbers show that everything
     works; a model this small says little about over-refusal.
     """
+    # Here and below imported on use: --help needs none of it.
+    from inspect_ai import eval as inspect_eval
+
+    from or_eval.tasks import starter
+
     folder = Path(log_dir) / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     tasks = [starter(system_prompt=name, language="en") for name in SYSTEM_PROMPTS]
     logs = inspect_eval(
@@ -54,6 +54,9 @@ def demo(log_dir: str) -> None:
 
 
 def _print_rates(logs: list[EvalLog]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title=f"{MODEL} on the starter prompts, scored by rules alone")
     table.add_column("system prompt")
     table.add_column("over-refusal\n(safe prompts refused)")
@@ -89,6 +92,11 @@ def _interval(rates: dict[str, int | float], name: str) -> str:
 
 def _write_reports(folder: Path, logs: list[EvalLog]) -> None:
     """Write a report on the first log, and one on what changed in the second."""
+    from rich.text import Text
+
+    from or_eval.analysis.report import write_comparison, write_report
+    from or_eval.inspect_private import PrerequisiteError
+
     plain, cautious = (log.location for log in logs)
     try:
         report = write_report(plain, folder / "report")

@@ -6,8 +6,6 @@ from importlib.util import find_spec
 
 from inspect_ai.model import ModelAPI, modelapi
 
-from or_eval.inspect_private import PrerequisiteError
-
 
 @modelapi(name="gguf")
 def gguf() -> type[ModelAPI]:
@@ -17,10 +15,11 @@ def gguf() -> type[ModelAPI]:
     Hugging Face Hub. It runs on llama.cpp's server inside this process, with no key.
     """
     if find_spec("xllamacpp") is None:
-        # Inspect prints this as rich markup, hence the backslash.
-        raise PrerequisiteError(
+        from or_eval.sources.errors import DataError, how_to_install
+
+        raise DataError(
             "Models of gguf/… run on llama.cpp, which isn't installed. "
-            r"Install it with: pip install 'or-eval\[local]'"
+            f"Install it with: {how_to_install('local')}"
         )
     from or_eval.models.gguf import GgufAPI
 

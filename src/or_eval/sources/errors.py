@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from importlib.metadata import PackageNotFoundError, distribution
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
@@ -27,3 +32,17 @@ def shown(value: object) -> str:
     # Before it is cut: the half of a key isn't known as one.
     quoted = without_keys(repr(value))
     return quoted if len(quoted) <= 60 else quoted[:56] + "…" + quoted[0]
+
+
+def how_to_install(extra: str) -> str:
+    """Give the command that installs an extra, from the folder that or-eval was installed from."""
+    try:
+        told = distribution("or-eval").read_text("direct_url.json")
+    except PackageNotFoundError:
+        told = None
+    origin = json.loads(told) if told else {}
+    place = urlsplit(origin.get("url", ""))
+    if place.scheme != "file":
+        return f"pip install 'or-eval[{extra}]'"
+    editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+    return f"pip install {editable}'{url2pathname(place.path)}[{extra}]'"

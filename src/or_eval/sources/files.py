@@ -18,7 +18,7 @@ from itertools import chain, islice, starmap, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from or_eval.sources.errors import DataError, shown
+from or_eval.sources.errors import DataError, how_to_install, shown
 from or_eval.sources.tables import Cells, Row, Table, columns_of, table_of
 
 NumberedRows = Iterator[tuple[int, Cells]]
@@ -266,7 +266,7 @@ def _xlsx_rows(name: str, raw: BinaryIO) -> NumberedRows:
             named = zip_longest(header, cells[: len(header)])
             yield number, {name: cell for name, cell in named if name}
     except ModuleNotFoundError:
-        raise DataError(f"{name}: needs openpyxl: pip install 'or-eval[label]'") from None
+        raise DataError(f"{name}: needs openpyxl: {how_to_install('label')}") from None
     except DataError:
         raise
     except Exception as error:  # of zip, of XML or of what a workbook must have

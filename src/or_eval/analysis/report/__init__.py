@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
+from or_eval.sources.errors import how_to_install
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,5 +154,5 @@ def _check_needs(extra: str = "report", *needed: str) -> None:
     missing = [name for name in needed or _NEEDED if find_spec(name) is None]
     if missing:
         raise PrerequisiteError(
-            escape(f"A report needs {', '.join(missing)}: pip install 'or-eval[{extra}]'")
+            escape(f"A report needs {', '.join(missing)}: {how_to_install(extra)}")
         )

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
-from or_eval.analysis.tables import terminal_table
 from or_eval.cli.label.options import EXISTING_FOLDER, check_names, check_spreadsheets
-from or_eval.folder_lock import locked
-from or_eval.labelling.folder import tasks_by_key, write_adjudication, write_labels
-from or_eval.labelling.history import Annotation, append, checked
-from or_eval.labelling.labels import disputed, labels, progress
-from or_eval.labelling.rounds import Round, home, read_round
-from or_eval.labelling.studio.interface import read_export
-from or_eval.labelling.studio.projects import running_annotations
-from or_eval.labelling.studio.server import names_by_account, read_access
+
+if TYPE_CHECKING:
+    from or_eval.labelling.history import Annotation
+    from or_eval.labelling.rounds import Round
 
 
 @click.command("import")
@@ -30,6 +25,14 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
     its annotator's by its name. What was imported before isn't again; what somebody changed since
     is added, and counts from then on.
     """
+    # Here and below imported on use: --help needs none of it.
+    from or_eval.folder_lock import locked
+    from or_eval.labelling.folder import write_labels
+    from or_eval.labelling.history import append, checked
+    from or_eval.labelling.labels import disputed, labels
+    from or_eval.labelling.rounds import home, read_round
+    from or_eval.labelling.studio.projects import running_annotations
+
     place, given = home(folder), read_round(folder)
     sources: list[tuple[str, Iterable[Annotation]]] = [
         (path.name, _annotations(path, folder, given)) for path in files
@@ -53,6 +56,10 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
 
 
 def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]:
+    from or_eval.labelling.folder import tasks_by_key
+    from or_eval.labelling.studio.interface import read_export
+    from or_eval.labelling.studio.server import names_by_account, read_access
+
     tasks = tasks_by_key(folder)
     if path.suffix.lower() == ".xlsx":
         check_spreadsheets()
@@ -77,6 +84,12 @@ def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]
 @click.argument("folder", type=EXISTING_FOLDER)
 def status(folder: Path) -> None:
     """Tell how far annotators are, how they did on known cases, and what waits for a decision."""
+    from rich.console import Console
+
+    from or_eval.analysis.tables import terminal_table
+    from or_eval.labelling.labels import disputed, progress
+    from or_eval.labelling.rounds import home
+
     place = home(folder)
     Console().print(terminal_table(progress(place), "Annotators"))
     click.echo(f"{len(disputed(place))} tasks with answers that differ wait for a decision.")
@@ -97,6 +110,8 @@ def adjudicate(folder: Path, annotators: tuple[str, ...]) -> None:
     The tasks go to a folder of their own within FOLDER, to start and import as any other. A
     decision counts before all that annotators said; theirs stays in the history.
     """
+    from or_eval.labelling.folder import write_adjudication
+
     check_names(annotators)
     if annotators:
         check_spreadsheets()

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
 
-from or_eval.analysis.conflicts import OnConflict
-from or_eval.analysis.responses import read_logs
 from or_eval.cli.label.options import FOLDER, check_names, check_spreadsheets
 from or_eval.cli.options import on_conflict_option, response_file, scorer_option
-from or_eval.labelling.folder import write_round
-from or_eval.labelling.gold import read_known_cases
-from or_eval.labelling.rounds import Round, assign
-from or_eval.labelling.sampling import (
-    PROMPT_STRATUM,
-    STRATUM,
-    prompts_of_data,
-    prompts_of_logs,
-    stratified_sample,
-    with_something_to_judge,
-)
-from or_eval.labelling.tasks import prompt_rows, sample_rows, tasks_of
-from or_eval.labelling.wording import Asks, WordingLanguage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from or_eval.analysis.conflicts import OnConflict
+    from or_eval.labelling.wording import Asks, WordingLanguage
 
 
 @click.command("export")
@@ -98,6 +89,13 @@ def export(
     out, and each row keeps the probability it was drawn with. Annotators see neither the model nor
     any verdict or label, and can't tell known cases from the others.
     """
+    # Here and below imported on use: --help needs none of it.
+    from or_eval.labelling.folder import write_round
+    from or_eval.labelling.gold import read_known_cases
+    from or_eval.labelling.rounds import Round, assign
+    from or_eval.labelling.sampling import PROMPT_STRATUM, STRATUM, stratified_sample
+    from or_eval.labelling.tasks import prompt_rows, sample_rows, tasks_of
+
     check_names(annotators)
     if annotators:
         check_spreadsheets()
@@ -132,12 +130,18 @@ def _is_data(rows: tuple[str, ...]) -> bool:
 
 
 def _prompts(rows: tuple[str, ...], scorer: str, on_conflict: OnConflict) -> pd.DataFrame:
+    from or_eval.analysis.responses import read_logs
+    from or_eval.labelling.sampling import prompts_of_data, prompts_of_logs
+
     if _is_data(rows):
         return prompts_of_data(rows[0])
     return prompts_of_logs(read_logs(rows, scorer=scorer, on_conflict=on_conflict))
 
 
 def _responses(rows: tuple[str, ...], scorer: str, on_conflict: OnConflict) -> pd.DataFrame:
+    from or_eval.analysis.responses import read_logs
+    from or_eval.labelling.sampling import with_something_to_judge
+
     return with_something_to_judge(
         read_logs(rows, scorer=scorer, on_conflict=on_conflict).responses
     )

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from or_eval.sources.errors import shown
-
 FOLDER = click.Path(path_type=Path, file_okay=False)
 _LONGEST_NAME = 60
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -17,7 +15,10 @@ EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 def check_spreadsheets() -> None:
     """Make sure that spreadsheets can be read and written."""
     if find_spec("openpyxl") is None:
-        raise click.ClickException("spreadsheets need openpyxl: pip install 'or-eval[label]'")
+        # Imported here and below: it brings Inspect, which --help can do without.
+        from or_eval.sources.errors import how_to_install
+
+        raise click.ClickException(f"spreadsheets need openpyxl: {how_to_install('label')}")
 
 
 def check_names(annotators: tuple[str, ...]) -> None:
@@ -31,6 +32,8 @@ def check_names(annotators: tuple[str, ...]) -> None:
         letters = name.replace("-", "").replace("_", "")
         fits = letters.isalnum() and name[0].isalnum() and len(name) <= _LONGEST_NAME
         if not fits or folded.count(name.casefold()) > 1:
+            from or_eval.sources.errors import shown
+
             raise click.UsageError(
                 f"--annotator {shown(name)}: give each a name of its own, of letters, digits, - "
                 f"and _, {_LONGEST_NAME} at most, with a letter or digit first"

@@ -8,8 +8,6 @@ from pathlib import Path
 import click
 
 from or_eval.cli.label.options import EXISTING_FOLDER
-from or_eval.labelling.studio.projects import access_of, set_up
-from or_eval.labelling.studio.server import ensure_environment, environment_folder, running
 
 
 @click.command("start")
@@ -28,6 +26,10 @@ def start(folder: Path, port: int) -> None:
     or where the variable OR_EVAL_LABEL_STUDIO says. It listens on 127.0.0.1 alone. Its data, and
     the accounts that are made for the annotators, lie in FOLDER/label-studio.
     """
+    # Imported here: --help can do without.
+    from or_eval.labelling.studio.projects import access_of, set_up
+    from or_eval.labelling.studio.server import ensure_environment, environment_folder, running
+
     access = access_of(folder)
     program = ensure_environment(environment_folder(), click.echo)
     # Ended by a signal, it must not leave the server behind.

@@ -13,6 +13,7 @@ from or_eval.dataset_builders.crawling.snapshot import Snapshot, new_snapshot, s
 from or_eval.dataset_builders.crawling.sources_file import load_sources
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.folder_lock import locked
+from or_eval.sources.errors import how_to_install
 
 _PROCESS = "or_eval.dataset_builders.crawling.crawl_process"
 
@@ -25,7 +26,7 @@ def check_needs() -> None:
     """
     for module in ("scrapy", "trafilatura", "phonenumbers", "rensa"):
         if find_spec(module) is None:
-            raise BuildError(f"crawling needs {module}: pip install 'or-eval[crawl]'")
+            raise BuildError(f"crawling needs {module}: {how_to_install('crawl')}")
 
 
 def crawled(

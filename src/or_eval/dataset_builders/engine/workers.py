@@ -15,6 +15,7 @@ from pickle import PicklingError
 from typing import Any, Literal, Protocol, TypeVar
 
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.sources.errors import how_to_install
 
 Engine = Literal["here", "ray"]
 
@@ -58,7 +59,7 @@ def workers(engine: Engine) -> Workers:
     if engine == "here":
         return HERE
     if find_spec("ray") is None:
-        raise BuildError("--engine ray: needs ray: pip install 'or-eval[ray]'")
+        raise BuildError(f"--engine ray: needs ray: {how_to_install('ray')}")
     return Workers(on_ray, _ray_processors, True)
 
 

@@ -23,6 +23,7 @@ from or_eval.dataset_builders.similarity.kept_embeddings import (
     digest_of_text,
 )
 from or_eval.dataset_builders.similarity.near_duplicates import Vectors
+from or_eval.sources.errors import how_to_install
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -40,7 +41,7 @@ def check_needs() -> None:
     """
     missing = [name for name, module in _NEEDED.items() if find_spec(module) is None]
     if missing:
-        raise BuildError(f"needs {' and '.join(missing)}: pip install 'or-eval[embed]'")
+        raise BuildError(f"needs {' and '.join(missing)}: {how_to_install('embed')}")
 
 
 def shown_model(model: str) -> str:

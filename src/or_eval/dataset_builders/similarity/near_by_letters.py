@@ -27,6 +27,7 @@ from or_eval.dataset_builders.similarity.near_duplicates import (
     put_together,
 )
 from or_eval.dataset_builders.similarity.same_text import UNSPACED, same_text
+from or_eval.sources.errors import how_to_install
 
 Bands: TypeAlias = npt.NDArray[np.uint64]
 
@@ -50,7 +51,7 @@ def check_needs() -> None:
         BuildError: It is missing.
     """
     if find_spec("rensa") is None:
-        raise BuildError("needs rensa: pip install 'or-eval[build]'")
+        raise BuildError(f"needs rensa: {how_to_install('build')}")
 
 
 def runs_of_letters(text: str) -> frozenset[str]:
