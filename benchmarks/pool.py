@@ -86,7 +86,6 @@ def rate(endpoints: Sequence[tuple[float, int]], dying: dict[int, int] | None = 
     with tempfile.TemporaryDirectory() as folder:
         asker = Asker(Asking(display="none"), Path(folder))
         replies = [reply for _, [reply] in asker.ask("pool", asked())]
-        asker.close()
     times = Counter(call.asked for call in ANSWERED)
     assert replies == ["Yes."] * ROWS
     assert len(times) == len(ANSWERED) == ROWS

@@ -60,8 +60,7 @@ def test_another_result_from_the_same_reruns_what_follows(
     builder: Builder, prefix: list[str]
 ) -> None:
     builder.build().run()
-    shutil.rmtree(builder.out / "logs")
-    (builder.out / "ledger.sqlite").unlink()
+    (builder.out / "replies.sqlite").unlink()
     prefix[0] = "NOW "
     builder.build().run(Selection(only="shout"))
     builder.build().run()
@@ -114,7 +113,7 @@ def test_a_moved_build_goes_on(
     assert len(builder.server.requests) == asked == 4
 
 
-def test_logs_that_are_gone_are_made_again_from_the_cache(builder: Builder) -> None:
+def test_logs_that_are_gone_are_made_again_from_the_replies(builder: Builder) -> None:
     run(builder, TESTED)
     shutil.rmtree(builder.out / "logs")
     run(builder, TESTED, "vote.min_refusals=1")
@@ -123,7 +122,7 @@ def test_logs_that_are_gone_are_made_again_from_the_cache(builder: Builder) -> N
 
 
 @pytest.mark.parametrize("left", [0, 2000])
-def test_a_damaged_log_is_made_again_from_the_cache(builder: Builder, left: int) -> None:
+def test_a_damaged_log_is_made_again_from_the_replies(builder: Builder, left: int) -> None:
     run(builder, TESTED)
     [log] = builder.out.glob("logs/*.eval")
     log.write_bytes(log.read_bytes()[:left])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import ChatMessageUser
+from inspect_ai.model import ChatMessageUser, ModelUsage
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 
@@ -20,10 +19,11 @@ from or_eval.dataset_builders.engine import asking as asking_module
 from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.asking import Asker
 from or_eval.dataset_builders.engine.conversations import Question, Talk
+from or_eval.dataset_builders.engine.conversations import Reply as Answered
 from or_eval.dataset_builders.engine.conversations import Request as Asked
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.recipe import load_recipe
-from or_eval.dataset_builders.engine.replies_under_way import UnderWay
+from or_eval.dataset_builders.engine.replies import Replies
 from or_eval.dataset_builders.engine.run import Build, Selection
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import test_refusal as refusal_stage
@@ -74,7 +74,7 @@ def built(tmp_path: Path) -> Iterator[Built]:
 
 def test_nothing_that_is_done_is_asked_again(built: Built) -> None:
     asked, published = built.asked, built.published()
-    shutil.rmtree(built.out / "cache")
+    shutil.rmtree(built.out / "logs")
     data = load_recipe(built.recipe).data
     # A stage in front of all that ask, and one that is renamed with what takes from it.
     seeds, *others = data["stages"]
@@ -153,9 +153,9 @@ def test_another_moderator_is_asked_alone(built: Built) -> None:
 
 def test_questions_go_out_in_shards(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     published = built.published()
-    for name in ("cache", "logs", "stages"):
+    for name in ("logs", "stages"):
         shutil.rmtree(built.out / name)
-    (built.out / "ledger.sqlite").unlink()
+    (built.out / "replies.sqlite").unlink()
     monkeypatch.setattr(asking_module, "SHARD", 3)
     built.servers[0]._script.given.clear()
     built.run()
@@ -182,16 +182,16 @@ def test_a_reply_is_kept_before_its_conversation_ends(
         return broken.pop() if broken and request.question == "question 1" else request.question
 
     def ask() -> list[str]:
-        with closing(Asker(asking, tmp_path)) as asker:
-            [(_, [replies])] = asker.ask("x", [("", [Question("writer", models, twice)])])
-            return replies
+        asked = Asker(asking, tmp_path).ask("x", [("", [Question("writer", models, twice)])])
+        [(_, [replies])] = asked
+        return replies
 
     with ScriptedServer(script) as server:
         asking = Asking(roles=(f"writer={server.role_option('w')}",), display="none")
         models = asking.bindings()["writer"].models
         with pytest.raises(BuildError, match="1 of 1 calls failed"):
             ask()
-        # Nothing but the ledger holds the first reply: its sample failed.
+        # The sample of the first reply failed.
         assert ask() == ["question 0", "question 1"]
         asked = [request.question for request in server.requests]
     assert asked == ["question 0", *["question 1"] * 3]
@@ -203,13 +203,13 @@ def test_a_reply_is_kept_before_its_conversation_ends(
 
 def test_a_full_disk_stops_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-    opened = UnderWay.__init__
+    opened = Replies.__init__
 
-    def small(self: UnderWay, *given: object) -> None:
+    def small(self: Replies, *given: object) -> None:
         opened(self, *given)
         self._base.execute("PRAGMA max_page_count = 40")
 
-    monkeypatch.setattr(UnderWay, "__init__", small)
+    monkeypatch.setattr(Replies, "__init__", small)
     with ScriptedServer(lambda request: 9_000 * "long ") as server:
         config = {"max_connections": 1}
         asking = Asking(roles=(f"writer={server.role_option('w')}",), config=config, display="none")
@@ -217,20 +217,34 @@ def test_a_full_disk_stops_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         questions = [
             (course, [Question("writer", models, twice, course=course)]) for course in range(20)
         ]
-        with (
-            closing(Asker(asking, tmp_path)) as asker,
-            pytest.raises(BuildError, match="disk is full, so no more is asked; 1 calls"),
-        ):
-            list(asker.ask("x", questions))
+        with pytest.raises(BuildError, match="disk is full, so no more is asked; 1 calls"):
+            list(Asker(asking, tmp_path).ask("x", questions))
         assert len(server.requests) < 10
 
 
-def test_replies_under_other_keys_are_told_and_not_asked_again(tmp_path: Path) -> None:
-    with closing(Asker(Asking(), tmp_path)) as asker:
-        asker.ledger._base.execute("INSERT INTO answers VALUES ('old', '[]', 1, NULL)")
-        asker.ledger._base.execute("PRAGMA user_version = 0")
-        asker.ledger._base.commit()
-    with pytest.raises(BuildError, match=r"ledger\.sqlite: another version"):
-        Asker(Asking(), tmp_path)
-    (tmp_path / "ledger.sqlite").unlink()
-    Asker(Asking(), tmp_path).close()
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("ledger.sqlite", "another version of or-eval"), ("replies.sqlite", "can't be read")],
+)
+def test_replies_that_cannot_be_read_are_told(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).write_text("no such thing " * 99)
+    with pytest.raises(BuildError, match=f"{name}: {said}.* to have all asked again"):
+        Asker(Asking(), tmp_path).replies()
+
+
+def test_what_workers_left_is_taken_in_once(tmp_path: Path) -> None:
+    said, took = Answered("m", "yes"), ModelUsage(input_tokens=1, output_tokens=2)
+    for number in (0, 1, None):
+        with Replies(tmp_path, number) as replies:
+            replies.put(f"key {number}", 0, said)
+            replies.end(f"key {number}", 1)
+            replies.spend("s", "r", "m", took)
+    for _ in range(2):
+        with Replies(tmp_path) as replies:
+            found = replies.said([f"key {number}" for number in (0, 1, None)])
+            assert list(found.values()) == [[said]] * 3
+            assert [one[3] for one in replies.spent()] == [3]
+    with Replies(tmp_path, 1) as worker:
+        assert worker.get("key 0", 0) == list(said)  # of the build, which it only reads
+        assert worker.get("key 0", 1) is None
+    assert len(list(tmp_path.glob("*.sqlite"))) == 2

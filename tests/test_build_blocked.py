@@ -116,7 +116,6 @@ def test_what_a_provider_says_of_each_request_stops_the_stage(
         else:
             with pytest.raises(BuildError, match=f"{len(replies)} of {len(replies)} calls failed"):
                 list(asker.ask("x", questions))
-        asker.close()
 
 
 def once(text: str) -> Talk[Answered]:

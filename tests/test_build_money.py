@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,15 +59,8 @@ def test_tokens_and_dollars_are_told_by_stage_and_role_over_all_runs(builder: Bu
     ]
     assert spent(builder) == by_hand
     priced(builder).run()
-    (builder.out / "ledger.sqlite").unlink()
     priced(builder).run(Selection(start="shout"))
     assert spent(builder) == by_hand, "what is answered costs nothing again"
-    with closing(sqlite3.connect(builder.out / "spent.sqlite")) as base, base:
-        kept = base.execute("SELECT * FROM spent ORDER BY rowid DESC").fetchall()
-        base.execute("DELETE FROM spent")
-        base.executemany(f"INSERT INTO spent VALUES ({', '.join('?' * len(kept[0]))})", kept)
-    priced(builder).run()
-    assert spent(builder) == by_hand, "rows stand as the recipe does, whichever reply came first"
     told = json.loads((builder.out / "funnel.json").read_text())
     assert [one["dollars"] for one in told[1]["spent"]] == [10.0]
     builder.build().run(Selection(only=None, start="louder"))
@@ -195,19 +186,21 @@ def test_a_model_that_judges_and_answers_what_it_wrote_is_named(tmp_path: Path) 
     assert named("openai/gpt-5", "writer=mockllm/a") is None
 
 
-def test_a_preview_shows_rows_beside_each_stage_and_leaves_the_build_alone(
-    builder: Builder,
-) -> None:
+def test_a_preview_shows_rows_beside_each_stage_and_asks_for_the_build(builder: Builder) -> None:
     done = run_command(*command(builder, "--preview", 2))
     assert done.returncode == 0, done.stderr
     assert "shout: 1 of 1 kept" in done.stdout  # of two letters, the second is dropped
     assert "SHOUT: LETTER 0" in done.stdout
     assert "unlucky" in done.stdout
-    assert {path.name for path in builder.out.iterdir()} == {"preview"}
+    assert {path.name for path in builder.out.glob("[a-z]*")} == {"preview", "replies.sqlite"}
     # A plan reckons with what the server said each call took, 10 tokens in and 5 out.
     asked = [one for stage in planned(builder.build()) for one in stage.asked]
     assert sum(one.calls for one in asked) > 5
     assert all(one.input_tokens == 10 * one.calls for one in asked)
     assert all(one.output_tokens == 5 * one.calls for one in asked)
+    asked = [request.question for request in builder.server.requests]
     builder.build().run()
     assert len(builder.prompts("shout")) == 5
+    again = [request.question for request in builder.server.requests[len(asked) :]]
+    assert not {*asked} & {*again}
+    assert spent(builder)[1][3] == 5, "what a preview asked is in the account, once"

@@ -200,7 +200,6 @@ def test_only_what_is_missing_is_asked_where_more_is_wanted(builder: Builder) ->
     assert asked("seeds.per_category=3") == 2 * (1 + 1 + 2)
     assert asked("seeds.per_category=1") == 0
     shutil.rmtree(builder.folder / "out/stages")
-    (builder.folder / "out/ledger.sqlite").unlink()
     assert asked("rewrite.count=5") == 0
     assert list(builder.rows("rewrite")["prompt"]) == more
 

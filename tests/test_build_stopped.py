@@ -176,7 +176,7 @@ def test_where_nothing_can_be_written_no_more_is_asked(
 ) -> None:
     provider = Provider(NO_KEY, ROWS, "nobody")
     with building(tmp_path, provider, kind, monkeypatch) as builds:
-        with files_of_most(60_000), pytest.raises(BuildError) as raised:
+        with files_of_most(120_000), pytest.raises(BuildError) as raised:
             builds.run()
         told = re.search(
             r"no more is asked; (\d+) calls under way then are lost", str(raised.value)

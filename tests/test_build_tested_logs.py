@@ -52,10 +52,8 @@ class Judged:
     def logs(self) -> list[str]:
         return [log.name for log in list_eval_logs(str(self.out / "logs"))]
 
-    def forget(self, *names: str) -> None:
-        for name in names:
-            shutil.rmtree(self.out / name)
-        (self.out / "ledger.sqlite").unlink()
+    def forget_stages(self) -> None:
+        shutil.rmtree(self.out / "stages")
 
 
 @pytest.fixture
@@ -94,18 +92,20 @@ def test_a_build_goes_on_after_prompts_on_which_a_model_failed(
     broken.clear()
     assert tested.run() == REFUSED
     assert (len(tested.target.requests), len(tested.judge.requests)) == (10, 8)
-    assert len(tested.logs) == 2
+    assert len(tested.logs) == 1
 
 
-def test_a_log_that_a_kill_left_is_used_for_what_it_holds(tested: Judged) -> None:
+def test_a_log_that_a_kill_left_is_made_again_from_the_replies(tested: Judged) -> None:
     tested.run()
     [path] = tested.logs
     log = read_eval_log(path)
     log.samples, log.status, log.results = log.samples[:5], "started", None
     write_eval_log(log, path)
-    tested.forget("stages", "cache")
+    tested.forget_stages()
     assert tested.run() == REFUSED
-    assert (len(tested.target.requests), len(tested.judge.requests)) == (8 + 3, 8 + 3)
+    assert (len(tested.target.requests), len(tested.judge.requests)) == (8, 8)
+    [whole] = tested.logs
+    assert len(read_eval_log(whole).samples) == 8
 
 
 def test_judges_are_not_asked_again_for_changed_rules(
@@ -113,13 +113,13 @@ def test_judges_are_not_asked_again_for_changed_rules(
 ) -> None:
     assert tested.run() == REFUSED
     for mark in ("changed", "changed again"):
-        tested.forget("stages", "cache")
+        tested.forget_stages()
         for module in (refusal_stage, fingerprint):
             monkeypatch.setattr(module, "code_of", lambda part, mark=mark: mark)
         assert tested.run() == REFUSED
         assert (len(tested.target.requests), len(tested.judge.requests)) == (8, 8)
         assert tested.judge.checks == 0
     # Another judge is asked on its own.
-    tested.forget("stages")
+    tested.forget_stages()
     assert tested.run("other") == REFUSED
     assert (len(tested.target.requests), len(tested.judge.requests)) == (8, 16)

@@ -91,7 +91,6 @@ def test_or_bench_gives_the_same_bytes_though_a_worker_is_killed(
     # Both workers took their share of the prompts that each model was asked.
     logs = [read_eval_log(path, header_only=True) for path in (tmp_path / "ray/logs").iterdir()]
     assert sum(log.eval.task == "test_refusal" for log in logs) == 2 * len("xyz")
-    assert len(list((tmp_path / "ray").glob("spent-*.sqlite"))) == 2
     # What the dead one left confuses no later run.
     assert built("ray", tmp_path / "ray", panel) == []
     assert digests(tmp_path / "here") == digests(tmp_path / "ray")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import read_eval_log
-from inspect_ai.model import GenerateConfig, ModelOutput
+from inspect_ai.model import GenerateConfig
 
 import or_eval
 from commands import run_command
@@ -87,11 +87,6 @@ def test_settings_of_a_run_that_cannot_be_had_are_none(monkeypatch: pytest.Monke
     moved = ("inspect_ai", "moved")
     monkeypatch.setitem(inspect_private.WHERE, "active_generate_config", moved)
     assert inspect_private.active_generate_config() == GenerateConfig()
-
-
-def test_what_cannot_go_to_the_cache_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(inspect_private.WHERE, "cache_store", ("inspect_ai", "moved"))
-    assert inspect_private.put_in_cache(ModelOutput()) is False
 
 
 def test_no_eval_runs() -> None:

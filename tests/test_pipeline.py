@@ -208,10 +208,6 @@ def test_renaming_and_inserting_ask_nothing_without_a_cache(builder: Builder) ->
     builder.build().run()
     assert builder.said[-1] == "04 louder: 6 rows in, 6 out; first 1"
     assert len(builder.server.requests) == 11
-    # What the ledger lost, the logs tell again.
-    (builder.out / "ledger.sqlite").unlink()
-    builder.build().run(Selection(start="all"))
-    assert len(builder.server.requests) == 11
 
 
 @pytest.mark.parametrize("damage", ["record gone", "record cut", "half written"])

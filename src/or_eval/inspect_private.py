@@ -33,9 +33,6 @@ WHERE = {
     "_get_model_info_direct": ("inspect_ai.model._model_info", "_get_model_info_direct"),
     # The base of our own local providers.
     "OpenAICompatibleAPI": ("inspect_ai.model._providers.openai_compatible", "OpenAICompatibleAPI"),
-    # Answers that logs hold already, handed to Inspect's cache.
-    "CacheEntry": ("inspect_ai.model._cache", "CacheEntry"),
-    "cache_store": ("inspect_ai.model._cache", "cache_store"),
     # A pool of endpoints goes by the name of its model.
     "set_registry_info": ("inspect_ai._util.registry", "set_registry_info"),
     # Whether a model is chosen, so that models are bound to roles.
@@ -90,17 +87,6 @@ def errors_retried() -> list[str]:
     active = _found("sample_active")
     sample = active() if active is not None else None
     return [error.message for error in sample.error_retries] if sample is not None else []
-
-
-def put_in_cache(output: Any, *asked: Any) -> bool:
-    """Put an output where Inspect looks before it asks; False where this release has no such place.
-
-    Args:
-        output: The output.
-        *asked: What was asked of whom, in the order of Inspect's ``CacheEntry``.
-    """
-    entry, store = _found("CacheEntry"), _found("cache_store")
-    return entry is not None and store is not None and bool(store(entry(*asked), output))
 
 
 @cache

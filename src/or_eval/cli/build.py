@@ -183,7 +183,9 @@ def build(
         return
     if preview is not None:
         job.check_folder()
-        job = Build(loaded, job.out / PREVIEW, asking, preview, engine, say=say)
+        # What it asks, the build itself won't ask again.
+        folder = job.out / PREVIEW
+        job = Build(loaded, folder, asking, preview, engine, say=say, replies=job.out)
     check_ready(job)
     if (model := judges_itself(job)) is not None:
         click.echo(

@@ -1,9 +1,7 @@
 """Asking models: what isn't answered yet goes out as Inspect tasks, in shards, and is kept.
 
-Three things make sure that nothing is asked twice. What a log holds is in the ledger, under the
-question. Each reply is on disk as soon as it comes, for conversations that were under way. And
-equal questions are asked once. Tests of models are Inspect tasks of their own, whose replies are in
-Inspect's cache, in the build's folder.
+Equal questions are asked once, and none whose reply is kept (:class:`Replies`). Tests of models are
+Inspect tasks of their own, made again from the replies where no log holds them as they are now.
 """
 
 from __future__ import annotations
@@ -11,35 +9,34 @@ from __future__ import annotations
 import re
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from inspect_ai import Task
-from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
-from inspect_ai.model import Model
+from inspect_ai.log import EvalLog, read_eval_log, read_eval_log_sample_summaries
 from inspect_ai.util import AdaptiveConcurrency
 
-from or_eval.dataset_builders.engine.answer_ledger import MARK, Ledger, tested_key
-from or_eval.dataset_builders.engine.conversations import Answer, Came, Question
+from or_eval.dataset_builders.engine.calls import SECONDS, Calls
+from or_eval.dataset_builders.engine.conversations import Came, Question
 from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make
-from or_eval.dataset_builders.engine.replies_under_way import UnderWay
+from or_eval.dataset_builders.engine.prices import Prices, dollars
+from or_eval.dataset_builders.engine.replies import REPLIES, REPLIES_ANY, Replies
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.shards import (
     LOGS,
+    MARK,
     Held,
     MakeTasks,
     Shard,
-    cache_of,
     conversation_tasks,
     hold_shard,
+    test_tasks,
 )
-from or_eval.dataset_builders.engine.spending import SPENT_ANY, Spending, spent_in
-from or_eval.dataset_builders.engine.stage import TARGET, Spent, Verdicts
-from or_eval.dataset_builders.engine.stopping import SECONDS, Stopping, Unless
-from or_eval.dataset_builders.engine.tested_logs import VERDICTS, forget_verdicts, judged_as_now
+from or_eval.dataset_builders.engine.stage import Spent
 from or_eval.dataset_builders.engine.workers import HERE, Workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.key_like import without_keys
@@ -48,6 +45,7 @@ from or_eval.schema import PromptRecord
 SHARD = 10_000
 """Most samples that are asked at once, which bounds what is in memory and what a resume reads."""
 
+_VERDICTS, _STAGE = "verdicts", "stage"
 _AS_SHOWN = re.compile(r"\w+\((['\"])(.*)\1,?\)", re.DOTALL)
 _ERROR_CHARS = 300
 _QUIET = 60.0
@@ -58,13 +56,14 @@ Item = TypeVar("Item")
 
 
 class Asker:
-    """Asks what a build's ledger doesn't know.
+    """Asks what isn't known yet.
 
     Args:
         asking: How.
         out: Folder of the build.
         workers: Who holds the shards.
         say: Takes a line for the person who watches.
+        replies: Folder of the replies; the build's own by default.
 
     Attributes:
         stage: The stage for which costs are counted.
@@ -76,28 +75,27 @@ class Asker:
         out: Path,
         workers: Workers = HERE,
         say: Callable[[str], None] = print,
+        replies: Path | None = None,
     ) -> None:
         self._asking, self._out, self._workers, self._say = asking, out, workers, say
-        self.ledger = Ledger(out, out / LOGS)
+        self._kept = replies or out
         self.stage = ""
 
-    def close(self) -> None:
-        """Let go of the build's files."""
-        self.ledger.close()
-
-    @contextmanager
-    def models(self) -> Iterator[tuple[Make, Stopping]]:
-        """Give what makes models whose calls are counted, and what stops these."""
-        with closing(self._spending()) as spending, self._silence_told():
-
-            def make(model: BoundModel, role: str) -> Model:
-                return spending.metered(model.make(), model, role, self.stage)
-
-            yield make, spending.stopping
+    def replies(self) -> Replies:
+        """Open the replies."""
+        return Replies(self._kept)
 
     def spent(self) -> list[Spent]:
         """Give what was spent in all runs."""
-        return spent_in(self._out, self._asking.prices)
+        return spent_in(self._kept, self._asking.prices)
+
+    @contextmanager
+    def models(self) -> Iterator[Make]:
+        """Give what makes models whose calls are counted."""
+        left = self._left()
+        with self.replies() as replies, self._silence_told():
+            calls = Calls(replies, self._asking.prices, left)
+            yield lambda model, role: calls.metered(model.make(), model, role, self.stage)
 
     def ask(
         self, name: str, items: Iterable[tuple[Item, Sequence[Question[Came]]]]
@@ -119,14 +117,12 @@ class Asker:
                 key=lambda question: question.size,
             )
             wanted = {question.key: question for question in asked}
-            self._answer(name, self._unanswered(wanted))
-            found = self.ledger.answers(wanted)
+            if left := self._unanswered(wanted):
+                self._answer(name, left)
+            with self.replies() as replies:
+                found = replies.said(wanted)
             for item, questions in some:
                 yield item, [question.replayed(found[question.key]) for question in questions]
-
-    def _unanswered(self, questions: Mapping[str, Question[Any]]) -> dict[str, Question[Any]]:
-        known = self.ledger.sizes(questions)
-        return {key: one for key, one in questions.items() if known.get(key, 0) < one.size}
 
     def test(
         self,
@@ -134,65 +130,80 @@ class Asker:
         model: BoundModel,
         mark: str,
         task: Callable[[list[PromptRecord]], Task],
-        verdicts: Verdicts,
+        verdicts: str,
+        judges: Mapping[str, Sequence[BoundModel]],
     ) -> list[str]:
-        """Run a task on the rows that it wasn't run on; give the logs that hold all of them.
-
-        Responses that were judged otherwise than now are judged again, where they are.
+        """Run a task on the rows of which no log tells; give the logs that hold all of them.
 
         Args:
             rows: The rows; a sample's id is its row's.
             model: The model under test.
             mark: What stands for the model and for all that changes its responses.
             task: Makes the task for some rows.
-            verdicts: How the responses are judged.
+            verdicts: What stands for all that its verdicts depend on.
+            judges: The models that the task asks besides, by role.
 
         Raises:
             BuildError: Samples failed, although they were tried again.
             KeyboardInterrupt: The run was interrupted.
         """
-        logs: dict[Path, None] = {}
-        judges = [judge for judges in verdicts.roles.values() for judge in judges]
+        told = {MARK: mark, _VERDICTS: verdicts}
+        asked = [judge for bound in judges.values() for judge in bound]
+        found: dict[str, None] = {}
+        ran = False
         for some in in_batches(rows, SHARD):
-            ids = {tested_key(mark, row.id): row for row in some}
-            left = [row for key, row in ids.items() if key not in self.ledger.tested(ids)]
-            if left:
+            holding = self._holding(told)
+            if left := [row for row in some if row.id not in holding]:
+                ran = True
                 self._run(
                     left,
                     lambda some: partial(
-                        _test_task, some, model, mark, task, verdicts.mark, judges
+                        test_tasks, some, model, asked, task, told | {_STAGE: self.stage}
                     ),
-                    [model, *judges],
-                    verdicts.roles,
+                    [model, *asked],
+                    judges,
                 )
-            found = self.ledger.tested(ids)
-            if short := len(ids) - len(found):
-                raise BuildError(f"{short} of {len(ids)} prompts of {model.name} were not tested")
-            logs |= dict.fromkeys(found[key] for key in ids)
-        # What the judge said is in the cache.
-        with self.models() as (make, stopping), cache_of(self._asking, self._out):
-            for path in logs:
-                if judged_as_now(path, verdicts, make, stopping, self._asking.display):
-                    self.ledger.add(path)
-        return [str(path) for path in logs]
+                holding = self._holding(told)
+            if short := sum(row.id not in holding for row in some):
+                raise BuildError(f"{short} of {len(some)} prompts of {model.name} were not tested")
+            found |= dict.fromkeys(holding[row.id] for row in some)
+        if ran:
+            # What is left of when it was cut off, or judged otherwise.
+            for path, log in self._logs():
+                if _is_of(log, {MARK: mark, _STAGE: self.stage}) and str(path) not in found:
+                    path.unlink()
+        return list(found)
 
-    def _spending(self) -> Spending:
-        return Spending(self._out, self._asking.prices, self._asking.max_cost)
+    def _holding(self, told: Mapping[str, str]) -> dict[str, str]:
+        """Give the logs of a test that came to its end, by the ids of the prompts in them."""
+        found = {}
+        for path, log in self._logs():
+            results = log.results
+            whole = results is not None and results.completed_samples == results.total_samples
+            if whole and log.status == "success" and _is_of(log, told):
+                found |= {str(id): str(path) for id in log.eval.dataset.sample_ids or ()}
+        return found
+
+    def _logs(self) -> Iterator[tuple[Path, EvalLog]]:
+        for path in sorted((self._out / LOGS).rglob("*.eval")):
+            if zipfile.is_zipfile(path):
+                yield path, read_eval_log(str(path), header_only=True)
+            else:
+                path.rename(path.with_suffix(".damaged"))  # it has lost its end
+
+    def _unanswered(self, questions: Mapping[str, Question[Any]]) -> dict[str, Question[Any]]:
+        with self.replies() as replies:
+            sizes = replies.sizes(questions)
+        return {key: one for key, one in questions.items() if sizes.get(key, 0) < one.size}
 
     def _answer(self, name: str, questions: Mapping[str, Question[Any]]) -> None:
-        if not questions:
-            return
-        earlier = self.ledger.answers(questions)
-
         def tasks(some: Sequence[str]) -> MakeTasks:
-            asked = {key: questions[key] for key in some}
-            known = {key: earlier[key] for key in some if key in earlier}
-            return partial(conversation_tasks, name, asked, known, self._asking.shared_cache)
+            return partial(conversation_tasks, name, {key: questions[key] for key in some})
 
         models = [model for question in questions.values() for model in question.models]
-        answers = self._run(list(questions), tasks, models)
+        held = self._run(list(questions), tasks, models)
         if left := self._unanswered(questions):
-            said = next(reply.text for key in left for reply in answers[key].replies)
+            said = next(text for one in held for text in one.rejected)
             raise BuildError(
                 f"{len(left)} of {len(questions)} calls failed, the first: {_line(said)}"
             )
@@ -203,45 +214,53 @@ class Asker:
         tasks: Callable[[Sequence[Item]], MakeTasks],
         models: Iterable[BoundModel],
         roles: Mapping[str, Sequence[BoundModel]] | None = None,
-    ) -> dict[str, Answer]:
-        """Share samples out among the workers, and take what they found into the ledger."""
+    ) -> list[Held]:
+        """Share samples out among the workers; give what came of them."""
         limit = self._asking.config.get("max_connections") or AdaptiveConcurrency().max
         limits = [limit, len(items), *(model.most_workers for model in models)]
         of = int(min(self._workers.count(), *limits))
+        out, kept, left = self._out.absolute(), self._kept.absolute(), self._left()
         shards = [
             Shard(
                 tasks(items[number::of]),
                 len(items[number::of]),
                 roles or {},
+                self._asking,
+                # Workers start in folders of their own.
+                out / LOGS,
+                kept,
+                self.stage,
+                left,
                 number if self._workers.apart else None,
                 of,
             )
             for number in range(of)
         ]
-        # Workers start in folders of their own.
-        hold = partial(hold_shard, self._asking, self._out.absolute(), self.stage)
         with self._silence_told():
-            held = list(self._workers.map(hold, shards))
+            held = list(self._workers.map(hold_shard, shards))
         self._check_kept(held)
-        broken = list(dict.fromkeys(why for one in held for why in one.broken))
         logs = [log for one in held for log in one.logs]
-        answers = {key: answer for one in held for key, answer in one.answers.items()}
-        for log in logs if broken else []:
-            forget_verdicts(log)  # of a judge that wasn't asked to the end
-        # What a worker left that died holds less than what came in its place.
-        self.ledger.refresh(besides=[Path(log.location) for log in logs if log.location])
-        failed = [error for log in logs for error in self._take(log, answers)]
         if any(not one.logs for one in held) or any(log.status == "cancelled" for log in logs):
             raise KeyboardInterrupt
-        if any(one.stopped for one in held):
-            with closing(self._spending()) as spending:
-                raise BuildError(spending.told())
-        if broken:
+        if any(one.too_dear for one in held):
+            raise BuildError(
+                f"{self._total():.2f} dollars are spent, and the next calls might cost more than "
+                f"the {self._asking.max_cost:.2f} of --max-cost"
+            )
+        if broken := list(dict.fromkeys(why for one in held for why in one.broken)):
             raise BuildError("; ".join(map(_line, broken)))
-        if failed:
+        if failed := [error for log in logs for error in _errors(log)]:
             total = sum(log.eval.dataset.samples or 0 for log in logs)
             raise BuildError(f"{len(failed)} of {total} calls failed, the first: {failed[0]}")
-        return answers
+        return held
+
+    def _left(self) -> float | None:
+        """Give how many dollars may still be spent; None for no limit."""
+        most = self._asking.max_cost
+        return None if most is None else most - self._total()
+
+    def _total(self) -> float:
+        return sum(one.dollars or 0 for one in self.spent())
 
     def _check_kept(self, held: Sequence[Held]) -> None:
         """Make sure that replies could be kept; the next run takes up those that were.
@@ -265,7 +284,7 @@ class Asker:
         def replies() -> list[int]:
             # A file may go or come meanwhile.
             with suppress(OSError):
-                return [path.stat().st_mtime_ns for path in self._out.glob(SPENT_ANY)]
+                return [path.stat().st_mtime_ns for path in self._kept.glob(REPLIES_ANY)]
             return []
 
         def watch() -> None:
@@ -293,36 +312,32 @@ class Asker:
             over.set()
             watcher.join()
 
-    def _take(self, log: EvalLog, answers: Mapping[str, Answer]) -> list[str]:
-        """Take what a log holds into the ledger; give its errors."""
-        if not Path(log.location).is_file():
-            return [] if log.error is None else [_line(log.error.message)]
-        summaries = read_eval_log_sample_summaries(log.location)
-        errors = [_line(summary.error) for summary in summaries if summary.error]
-        held = {id: answers[id] for one in summaries if (id := str(one.id)) in answers}
-        whole = log.status == "success" and not errors
-        self.ledger.add(Path(log.location), held if whole else None)
-        if log.status == "error" and log.error is not None:
-            return [_line(log.error.message)]
-        return errors
+
+def spent_in(folder: Path, given: Prices) -> list[Spent]:
+    """Give what was spent in a build's folder, in all runs, at today's prices."""
+    if not (folder / REPLIES).exists():
+        return []
+    found = []
+    with Replies(folder) as replies:
+        for stage, role, model, calls, took in replies.spent():
+            cached = (took.input_tokens_cache_read or 0) + (took.input_tokens_cache_write or 0)
+            sent = took.input_tokens + cached
+            cost = dollars(model, took, given)
+            found.append(Spent(stage, role, model, calls, sent, took.output_tokens, cost))
+    return found
 
 
-def _test_task(
-    rows: Sequence[PromptRecord],
-    model: BoundModel,
-    mark: str,
-    task: Callable[[list[PromptRecord]], Task],
-    verdicts: str,
-    judges: Sequence[BoundModel],
-    make: Make,
-    under_way: UnderWay,
-) -> list[Task]:
-    """Make the task that tests a model; it holds no conversations."""
-    made = task(list(rows))
-    made.metadata = {**(made.metadata or {}), MARK: mark, VERDICTS: verdicts}
-    made.model = make(model, TARGET)
-    made.early_stopping = Unless(lambda id: under_way.stopping.why([model, *judges]))
-    return [made]
+def _errors(log: EvalLog) -> list[str]:
+    """Give the errors of a log's samples, or its own."""
+    if log.error is not None:
+        return [_line(log.error.message)]
+    summaries = read_eval_log_sample_summaries(log.location)
+    return [_line(summary.error) for summary in summaries if summary.error]
+
+
+def _is_of(log: EvalLog, told: Mapping[str, str]) -> bool:
+    metadata = log.eval.metadata or {}
+    return all(metadata.get(key) == value for key, value in told.items())
 
 
 def says_disk_full(message: str) -> bool:

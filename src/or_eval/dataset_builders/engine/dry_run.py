@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 from inspect_ai.model import ModelUsage
 
+from or_eval.dataset_builders.engine.asking import spent_in
 from or_eval.dataset_builders.engine.prices import dollars
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
-from or_eval.dataset_builders.engine.run import PREVIEW, Build
-from or_eval.dataset_builders.engine.spending import spent_in
+from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.engine.stage import (
     SHORT_PROMPT_TOKENS,
     TARGET,
@@ -76,11 +76,7 @@ def planned(build: Build) -> list[PlannedStage]:
         build: The build.
     """
     found: dict[str, PlannedStage] = {}
-    measured = {
-        (one.stage, one.role, one.model): one
-        for folder in (build.out / PREVIEW, build.out)
-        for one in spent_in(folder, {})
-    }
+    measured = {(one.stage, one.role, one.model): one for one in spent_in(build.out, {})}
     for entry in build.recipe.stages:
         stored, why = (None, "") if not _reached(entry, build) else build.state(entry)
         if stored is None:

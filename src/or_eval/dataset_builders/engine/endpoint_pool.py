@@ -19,8 +19,8 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 from inspect_ai.util import registry_info
 
+from or_eval.dataset_builders.engine.calls import NoAnswer, in_time
 from or_eval.dataset_builders.engine.request_errors import ConcernsAll, concern_of_all
-from or_eval.dataset_builders.engine.stopping import NoAnswer, in_time
 from or_eval.inspect_private import set_registry_info
 from or_eval.solvers.structured_output import MAX_RETRIES, failure, status_code_of
 

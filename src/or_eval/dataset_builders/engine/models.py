@@ -23,12 +23,12 @@ Sense = Literal["panel", "turns", "pool"]
 """What a list of models is: all are asked, they take turns, or they are one model's endpoints."""
 
 _SENSES: tuple[Sense, ...] = ("panel", "turns", "pool")
-# What changes how a model is called, and not what it says. Headers may hold keys besides.
-_TRANSPORT = {
+TRANSPORT = {
     "extra_headers",
     *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout"),
     *("max_connections", "adaptive_connections", "batch", "cache", "cache_prompt"),
 }
+"""What changes how a model is called, and not what it says; headers may hold keys besides."""
 # Arguments of a model that say how it is reached, and not which one it is.
 _REACHING = {"base_url", "api_key", "max_retries", "timeout", "http_client", "default_headers"}
 
@@ -58,7 +58,7 @@ class BoundModel:
         asked = self.members[0] if self.members else self
         told = [
             asked.name,
-            {key: value for key, value in asked.settings.items() if key not in _TRANSPORT},
+            {key: value for key, value in asked.settings.items() if key not in TRANSPORT},
             {key: value for key, value in asked.arguments.items() if key not in _REACHING},
         ]
         return digest_of(told)[:12]

@@ -103,7 +103,7 @@ def check_answering(build: Build) -> None:
         known = {one.model for one in asker.spent()}
         new = [(model, role) for model, role in asked_models(build) if model.name not in known]
         asker.stage = "check"
-        with asker.models() as (make, _):
+        with asker.models() as make:
             for model, role in new:
                 seconds = build.asking.config.get("timeout", _SECONDS)
                 anyio.run(_check, make(model, role), model, role, seconds)

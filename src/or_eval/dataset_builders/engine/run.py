@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from or_eval.dataset_builders.engine.fingerprint import difference, fingerprint,
 from or_eval.dataset_builders.engine.funnel import FUNNEL, RECIPE_COPY, write_funnel
 from or_eval.dataset_builders.engine.models import Asking, Binding, by_name, digest_of
 from or_eval.dataset_builders.engine.recipe import Recipe, RecipeStage
+from or_eval.dataset_builders.engine.replies import REPLIES_ANY
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, total
 from or_eval.dataset_builders.engine.rows import Joined, Rows
 from or_eval.dataset_builders.engine.stage import (
@@ -73,6 +74,7 @@ class Build:
         limit: Most seeds to start from.
         engine: Where the row logic runs of stages that ask no model; it changes no result.
         say: Takes a line for the person who watches.
+        replies: Folder of the replies; its own by default.
         done: The stages that are done and up to date, by name.
         rounds: What was short before each further round, by the first stage of a repeated part.
     """
@@ -83,6 +85,7 @@ class Build:
     limit: int | None = None
     engine: Engine = "here"
     say: Callable[[str], None] = print
+    replies: Path | None = None
     done: dict[str, StoredStage] = field(default_factory=dict)
     rounds: dict[str, list[list[Short]]] = field(default_factory=dict)
 
@@ -96,7 +99,8 @@ class Build:
         self._check(wanted)
         with self.asker() as asker:
             if wanted.failed:
-                self.say(f"{asker.ledger.forget_failed()} questions are asked again")
+                with asker.replies() as replies:
+                    self.say(f"{replies.forget_failed()} questions are asked again")
             try:
                 self._reach_all(wanted, asker)
             except DataError:
@@ -115,10 +119,10 @@ class Build:
         """
         try:
             self.out.mkdir(parents=True, exist_ok=True)
-            with locked(self.out):
+            with locked(self.out), locked(self.replies) if self.replies else nullcontext():
                 self._claim()
-                with closing(Asker(self.asking, self.out, workers(self.engine), self.say)) as asker:
-                    yield asker
+                run = workers(self.engine)
+                yield Asker(self.asking, self.out, run, self.say, self.replies)
         except OSError as error:
             raise _disk_error(error, self.out) from error
         except sqlite3.OperationalError as error:
@@ -173,7 +177,7 @@ class Build:
             beside=Beside(),
             spent=(),
             ask=lambda items: iter(()),
-            test=lambda rows, model, mark, task, verdicts: [],
+            test=lambda *asked: [],
             map=workers(self.engine).map,
         )
 
@@ -194,8 +198,9 @@ class Build:
             earlier = json.loads(copy.read_text("utf-8"))["name"]
         except FileNotFoundError:
             ours = {".lock", ".lock-holder", _claimed(copy).name, PREVIEW}
-            there = {path.name for path in self.out.iterdir()} if self.out.is_dir() else set()
-            if foreign := sorted(there - ours):
+            there = [*self.out.iterdir()] if self.out.is_dir() else []
+            found = {path.name for path in there if not path.match(REPLIES_ANY)}
+            if foreign := sorted(found - ours):
                 raise BuildError(
                     f"{self.out}: holds '{foreign[0]}', which is no build's; give a new folder"
                 ) from None

@@ -6,9 +6,9 @@ It takes nothing from the process that sends it but values, so that it can run i
 from __future__ import annotations
 
 import gc
-import os
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,9 +20,8 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import AdaptiveConcurrency
 
-from or_eval.dataset_builders.engine.answer_ledger import MARK, REPLIES, SIZE
+from or_eval.dataset_builders.engine.calls import Calls, Unless
 from or_eval.dataset_builders.engine.conversations import (
-    Answer,
     Question,
     Reply,
     Request,
@@ -30,29 +29,35 @@ from or_eval.dataset_builders.engine.conversations import (
     reply_of,
 )
 from or_eval.dataset_builders.engine.models import Asking, BoundModel, Make, made_of, share_of
-from or_eval.dataset_builders.engine.replies_under_way import UnderWay
+from or_eval.dataset_builders.engine.replies import Replies
 from or_eval.dataset_builders.engine.request_errors import request_problem
-from or_eval.dataset_builders.engine.spending import Spending
-from or_eval.dataset_builders.engine.stopping import Unless
-from or_eval.solvers.structured_output import failure, generate_structured
+from or_eval.dataset_builders.engine.stage import TARGET
+from or_eval.schema import PromptRecord
+from or_eval.solvers.structured_output import failure, generate_structured, known_to_answer
 
 LOGS = "logs"
+MARK = "or_eval"
+"""Key of a log's metadata that says what kind of log of a build it is."""
 
-_CACHE = "cache"
-_CACHE_PLACE = "INSPECT_CACHE_DIR"
+_QUESTIONS = "questions"
 _FLUSHES = 20
 
-MakeTasks: TypeAlias = Callable[[Make, UnderWay], list[Task]]
-"""Makes tasks, whose solvers hand on each reply to a conversation as it comes."""
+MakeTasks: TypeAlias = Callable[[Make, Calls], list[Task]]
+"""Makes tasks, each of which has a log of its own."""
 
 
 class Shard(NamedTuple):
     """What one process has answered.
 
     Attributes:
-        tasks: Makes its tasks; each has a log of its own.
+        tasks: Makes its tasks.
         samples: The samples of all of them.
         roles: Models that the tasks ask beside their own.
+        asking: How models are called.
+        logs: Folder of the logs.
+        replies: Folder of the replies.
+        stage: The stage for which costs are counted.
+        left: Most dollars that all workers may spend; None for no limit.
         worker: Which of the build's workers does it; None for the build's own process.
         of: How many workers share the calls at once, and the money.
     """
@@ -60,6 +65,11 @@ class Shard(NamedTuple):
     tasks: MakeTasks
     samples: int
     roles: Mapping[str, Sequence[BoundModel]]
+    asking: Asking
+    logs: Path
+    replies: Path
+    stage: str
+    left: float | None
     worker: int | None = None
     of: int = 1
 
@@ -69,50 +79,47 @@ class Held(NamedTuple):
 
     Attributes:
         logs: The logs, without their samples.
-        answers: The conversations that came to their end.
-        stopped: Whether calls were held back since they might have cost too much.
+        rejected: What models said of questions, of which they reject all.
+        too_dear: Whether calls were held back since they might have cost too much.
         broken: Why no more is asked of some models.
         unkept: Why replies can't be kept, once one couldn't.
         lost: Replies that couldn't be kept, and calls that were cut off.
     """
 
     logs: list[EvalLog]
-    answers: dict[str, Answer]
-    stopped: bool
+    rejected: list[str]
+    too_dear: bool
     broken: list[str]
     unkept: str
     lost: int
 
 
-def hold_shard(asking: Asking, out: Path, stage: str, shard: Shard) -> Held:
-    """Have a shard answered.
-
-    Args:
-        asking: How models are called.
-        out: Folder of the build, which has the replies that came before, and takes logs and costs.
-        stage: The stage for which costs are counted.
-        shard: The shard.
-    """
+def hold_shard(shard: Shard) -> Held:
+    """Have a shard answered."""
+    asking = shard.asking
     config = share_of(asking.config, shard.of)
     if shard.of > 1:
         whole = AdaptiveConcurrency()
         bounds = {name: getattr(whole, name) // shard.of or 1 for name in ("min", "start", "max")}
         config.setdefault("adaptive_connections", AdaptiveConcurrency(**bounds))
-    money = Spending(out, asking.prices, asking.max_cost, worker=shard.worker, of=shard.of)
-    kept = UnderWay(out, money.stopping, shard.worker)
-    with closing(money) as spending, closing(kept) as under_way, cache_of(asking, out):
+    with Replies(shard.replies, shard.worker) as replies:
+        left = None if shard.left is None else shard.left / shard.of
+        calls = Calls(replies, asking.prices, left)
 
         def make(model: BoundModel, role: str) -> Model:
-            return spending.metered(model.shared(shard.of).make(), model, role, stage)
+            made = model.shared(shard.of).make()
+            if not asking.shared_cache:
+                made.config.cache = None  # what came is kept otherwise
+            return calls.metered(made, model, role, shard.stage)
 
-        tasks = shard.tasks(make, under_way)
-        stop, logs = spending.stopping, list[EvalLog]()
+        tasks = shard.tasks(make, calls)
+        logs, rejected = list[EvalLog](), list[str]()
         try:
             with _garbage_sought_among_new_things():
                 logs = eval(
                     tasks,
-                    model_roles=made_of(shard.roles, make),
-                    log_dir=str(out / LOGS),
+                    model_roles=made_of(shard.roles, remembering(make, calls)),
+                    log_dir=str(shard.logs),
                     # Every sample is tried before a stage fails: little is left to do again.
                     fail_on_error=False,
                     continue_on_fail=True,
@@ -126,43 +133,58 @@ def hold_shard(asking: Asking, out: Path, stage: str, shard: Shard) -> Held:
                     ctl_server=False,
                     **GenerateConfigArgs(**config),  # type: ignore[typeddict-item]
                 )
-        except OSError as error:  # of a log: a call's is its sample's
-            stop.note(str(error))
+            rejected = calls.rejected()
+        except (OSError, sqlite3.OperationalError) as error:  # a call's is its sample's
+            calls.note(str(error))
         for log in logs:
             if log.error is not None and log.error.message.startswith("OSError("):
-                stop.note(log.error.message)
-        return Held(logs, under_way.answers, spending.stopped, stop.broken, stop.unkept, stop.lost)
+                calls.note(log.error.message)
+        if broken := calls.broken():
+            for log in logs:  # of a judge that wasn't asked to the end
+                if (log.eval.metadata or {}).get(MARK) != _QUESTIONS:
+                    Path(log.location).unlink(missing_ok=True)
+        return Held(logs, rejected, calls.too_dear, broken, calls.unkept, calls.lost)
+
+
+def remembering(make: Make, calls: Calls) -> Make:
+    """Have the replies of models that are made kept, where no conversation keeps them."""
+
+    def remembered(model: BoundModel, role: str) -> Model:
+        made = calls.remembered(make(model, role), model, role)
+        known_to_answer(made)  # the build called it before its first stage
+        return made
+
+    return remembered
+
+
+def test_tasks(
+    rows: Sequence[PromptRecord],
+    model: BoundModel,
+    judges: Sequence[BoundModel],
+    task: Callable[[list[PromptRecord]], Task],
+    mark: Mapping[str, str],
+    make: Make,
+    calls: Calls,
+) -> list[Task]:
+    """Make the task that tests a model; its log says by a mark what it is of."""
+    made = task(list(rows))
+    made.metadata = {**(made.metadata or {}), **mark}
+    made.model = remembering(make, calls)(model, TARGET)
+    made.early_stopping = Unless(lambda id: calls.why([model, *judges]))
+    return [made]
 
 
 def conversation_tasks(
-    name: str,
-    questions: Mapping[str, Question[Any]],
-    earlier: Mapping[str, list[Reply]],
-    cached: bool,
-    make: Make,
-    under_way: UnderWay,
+    name: str, questions: Mapping[str, Question[Any]], make: Make, calls: Calls
 ) -> list[Task]:
     """Make the tasks in which conversations are held, one for each model that answers."""
-
-    def asked_model(bound: BoundModel, role: str) -> Model:
-        model = make(bound, role)
-        if not cached:
-            model.config.cache = None  # what came is kept otherwise
-        return model
-
     by_model: dict[str, dict[str, Question[Any]]] = {}
     for key, question in questions.items():
         by_model.setdefault(question.models[0].identity, {})[key] = question
-    return [_task(name, asked, earlier, asked_model, under_way) for asked in by_model.values()]
+    return [_task(name, asked, make, calls) for asked in by_model.values()]
 
 
-def _task(
-    name: str,
-    questions: Mapping[str, Question[Any]],
-    earlier: Mapping[str, list[Reply]],
-    make: Make,
-    under_way: UnderWay,
-) -> Task:
+def _task(name: str, questions: Mapping[str, Question[Any]], make: Make, calls: Calls) -> Task:
     """Make the task in which conversations are held with models of one kind."""
     samples = [
         Sample(id=key, input=question.text or key, metadata=dict(question.shown))
@@ -178,20 +200,19 @@ def _task(
     return Task(
         name=name,
         dataset=MemoryDataset(samples, name=name),
-        solver=hold(questions, made, earlier, told, under_way),
+        solver=hold(questions, made, told, calls),
         scorer=answer(told),
         model=made[first.models[0].identity],
-        metadata={MARK: "questions", "role": first.role},
-        early_stopping=Unless(lambda id: under_way.stopping.why(questions[id].models)),
+        metadata={MARK: _QUESTIONS, "role": first.role},
+        early_stopping=Unless(lambda id: calls.why(questions[id].models)),
     )
 
 
 def hold(
     questions: Mapping[str, Question[Any]],
     models: Mapping[str, Model],
-    earlier: Mapping[str, list[Reply]],
     told: dict[str, Told],
-    under_way: UnderWay,
+    calls: Calls,
 ) -> Solver:
     """Hold the conversation of each sample's question, or go on with it, and keep its replies."""
 
@@ -199,34 +220,28 @@ def hold(
         key = str(state.sample_id)
         question = questions[key]
         talk = question.talk()
-        replies = under_way.replies(key) or list(earlier.get(key, ()))
         state.messages = []
-        request, taken = next(talk), 0
+        request, number = next(talk), 0
         while True:
-            if taken < len(replies):
-                reply = replies[taken]
+            bound = question.models[number % len(question.models)]
+            if (reply := calls.kept(key, number, bound)) is not None:
                 output: ModelOutput | None = ModelOutput.from_content(reply.model, reply.text)
             else:
-                bound = question.models[taken % len(question.models)]
                 output, reply = await _send(request, models[bound.identity], bound.name)
-                replies.append(reply)
-                under_way.keep(key, replies)
+                calls.keep(key, number, reply, bound)
             # The log shows what was asked last with all that came before it.
             shown = {id(message) for message in state.messages}
             state.messages += [message for message in request.messages if id(message) not in shown]
             if output is not None and not output.empty:
                 state.messages.append(output.message)
                 state.output = output
-            taken += 1
+            number += 1
             try:
                 request = talk.send(reply)
             except StopIteration as end:
                 told[key] = question.told(end.value)
-                break
-        # Not in the store, whose changes Inspect would log once more.
-        state.metadata |= {REPLIES: [list(reply) for reply in replies], SIZE: question.size}
-        under_way.answers[key] = Answer(replies, question.size)
-        return state
+                calls.end(key, question.size)
+                return state
 
     # With no arguments: Inspect logs them, and questions hold the models' keys.
     return solver(name="hold")(lambda: solve)()
@@ -265,11 +280,6 @@ async def _send(request: Request, model: Model, name: str) -> tuple[ModelOutput 
     return output, reply_of(output, name, request.about)
 
 
-def cache_of(asking: Asking, out: Path) -> AbstractContextManager[None]:
-    """Let Inspect keep replies in the build's folder, or where it does by itself."""
-    return _cache_in(None if asking.shared_cache else out / _CACHE)
-
-
 @contextmanager
 def _garbage_sought_among_new_things() -> Iterator[None]:
     """Keep Python from looking through all that is loaded again and again.
@@ -281,20 +291,3 @@ def _garbage_sought_among_new_things() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-@contextmanager
-def _cache_in(folder: Path | None) -> Iterator[None]:
-    """Let Inspect keep its cache in a folder; it takes the place from the environment alone."""
-    if folder is None:
-        yield
-        return
-    earlier = os.environ.get(_CACHE_PLACE)
-    os.environ[_CACHE_PLACE] = str(folder)
-    try:
-        yield
-    finally:
-        if earlier is None:
-            del os.environ[_CACHE_PLACE]
-        else:
-            os.environ[_CACHE_PLACE] = earlier

@@ -30,7 +30,6 @@ from or_eval.sources import catalogue
 
 if TYPE_CHECKING:
     from inspect_ai import Task
-    from inspect_ai.scorer import Scorer
 
 WRITER = "writer"
 MODERATOR = "moderator"
@@ -196,22 +195,8 @@ class Ask(Protocol):
     ) -> Iterator[tuple[Item, list[Came]]]: ...
 
 
-class Verdicts(NamedTuple):
-    """How responses are judged, again where they were judged otherwise.
-
-    Attributes:
-        mark: What stands for all that the verdicts depend on.
-        scorers: Makes the scorers.
-        roles: The models that they ask, by role.
-    """
-
-    mark: str
-    scorers: Callable[[], list[Scorer]]
-    roles: Mapping[str, Sequence[BoundModel]]
-
-
 class TestModel(Protocol):
-    """Runs a task on the rows that it wasn't run on; gives the logs that hold all of them."""
+    """Runs a task on the rows of which no log tells; gives the logs that hold all of them."""
 
     def __call__(
         self,
@@ -219,7 +204,8 @@ class TestModel(Protocol):
         model: BoundModel,
         mark: str,
         task: Callable[[list[PromptRecord]], Task],
-        verdicts: Verdicts,
+        verdicts: str,
+        judges: Mapping[str, Sequence[BoundModel]],
     ) -> list[str]: ...
 
 

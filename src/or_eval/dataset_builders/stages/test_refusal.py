@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inspect_ai import Task, task_with
-from inspect_ai.model import ModelOutput, get_model
-from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.engine.fingerprint import code_of
 from or_eval.dataset_builders.engine.models import BoundModel, binding_of, digest_of
-from or_eval.dataset_builders.engine.request_errors import BLOCKED, request_problem
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.engine.stage import (
     RESPONSE_TOKENS,
@@ -26,16 +23,13 @@ from or_eval.dataset_builders.engine.stage import (
     Plan,
     Stage,
     StageContext,
-    Verdicts,
     panel,
 )
 from or_eval.dataset_builders.prompt_files import data_path
 from or_eval.schema import PromptRecord
 from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.judge.panel import GRADER_ROLE
-from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
-from or_eval.solvers.structured_output import failure
 from or_eval.solvers.system_prompt import BUNDLED, existing_file
 from or_eval.sources import LoadedPrompts
 from or_eval.tasks.refusal_task import refusal_task
@@ -101,21 +95,14 @@ class RefusalTest(Stage):
                 description="Which prompts of a data set that is being built do models refuse?",
                 scorer=refusal(fusion=fusion),
             )
-            return task_with(
-                made,
-                name="test_refusal",
-                epochs=self.epochs,
-                solver=blocked_or_answered(made.solver),
-            )
+            return task_with(made, name="test_refusal", epochs=self.epochs)
 
-        verdicts = Verdicts(
-            digest_of([code_of("scorers"), [judge.identity for judge in judges], fusion])[:16],
-            lambda: [refusal(fusion=fusion), outcome()],
-            {GRADER_ROLE: judges} if judges else {},
-        )
+        by = [code_of("scorers"), [judge.identity for judge in judges], fusion]
+        verdicts = digest_of(by)[:16]
+        asked = {GRADER_ROLE: judges} if judges else {}
         for model in self.tests():
             mark = digest_of([model.identity, system, self.epochs])[:16]
-            build.beside.logs += build.test(rows, model, mark, test, verdicts)
+            build.beside.logs += build.test(rows, model, mark, test, verdicts, asked)
         for row in rows:
             yield Kept(row)
         if logs := build.beside.logs:
@@ -160,27 +147,6 @@ def _told(logs: list[str], ids: set[str]) -> dict[str, int]:
     uncertain = int((settled["certain"] == False).sum())  # noqa: E712 (a column)
     open_ = len(found) - len(settled)
     return {"responses": len(found), **by, "uncertain": uncertain, "unsettled": open_}
-
-
-@solver
-def blocked_or_answered(inner: Solver) -> Solver:
-    """Run a solver; where the provider won't have the prompt's content, that is the response."""
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        try:
-            return await inner(state, generate)
-        except Exception as error:
-            if request_problem(error) != BLOCKED:
-                raise
-            state.output = ModelOutput.from_content(
-                str(state.model),
-                "",
-                stop_reason="content_filter",
-                error=failure(error, get_model()),
-            )
-            return state
-
-    return solve
 
 
 STAGE = RefusalTest

@@ -1,0 +1,368 @@
+"""The calls of one process to models: kept and counted as replies come, and stopped where vain.
+
+A call that fails for what concerns every request (a key, an account, a model's name, no answer)
+has those that aren't out yet wait until another one is answered. A few such failures in a row, and
+no more is asked of the model. Of a reply that can't be written down, no more is asked at all, and
+nothing that might cost more than is left.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from typing import Any
+
+import anyio
+from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage
+from inspect_ai.util import EarlyStop
+
+from or_eval.dataset_builders.engine.conversations import Reply
+from or_eval.dataset_builders.engine.models import TRANSPORT, BoundModel, digest_of
+from or_eval.dataset_builders.engine.prices import Prices, dollars
+from or_eval.dataset_builders.engine.replies import Replies
+from or_eval.dataset_builders.engine.request_errors import (
+    BLOCKED,
+    FAILED,
+    ConcernsAll,
+    concern_of_all,
+    is_of_length,
+    is_of_request,
+    request_problem,
+)
+from or_eval.dataset_builders.engine.stage import TARGET, estimated_tokens
+from or_eval.inspect_private import running_epoch
+from or_eval.solvers.structured_output import failure
+
+SECONDS = 300
+"""Until a call without an answer has failed, where the user sets no other time."""
+
+_IN_A_ROW = 3
+_REJECTS_ALL = 10
+_LOOK_AGAIN = 0.02
+# Of the user's time, so that a call has failed here before Inspect cuts it off without a word.
+_JUST_BEFORE = 0.98
+_FIRST_GUESS = 4_000
+"""Tokens that a reply is reckoned with while none of its kind has come, and no limit is set."""
+
+
+class NoAnswer(ConcernsAll):
+    """A call took too long."""
+
+
+class HeldBack(Exception):
+    """No more is asked, or the next call might cost more than is left."""
+
+
+@contextmanager
+def in_time(config: GenerateConfig) -> Iterator[None]:
+    """Give up a call that isn't answered in time.
+
+    Raises:
+        NoAnswer: It wasn't.
+    """
+    # A batch may take a day.
+    said = config.attempt_timeout or config.timeout or SECONDS
+    with anyio.move_on_after(None if config.batch else said * _JUST_BEFORE) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise NoAnswer(f"no answer in {said} s (--timeout sets another time)")
+
+
+@dataclass
+class _Asked:
+    """What came of the calls to a model.
+
+    Attributes:
+        name: Its name.
+        under_way: Those that are out.
+        failures: Those in a row that failed alike for what concerns all of them.
+        concern: What they failed for.
+        why: Why no more is asked.
+        heard: Whether it has taken a question.
+        rejected: What it said of questions that it rejected, while it has taken none.
+        kept_later: What is to be kept then, if it isn't that it rejects all of them.
+    """
+
+    name: str
+    under_way: int = 0
+    failures: int = 0
+    concern: str = ""
+    why: str = ""
+    heard: bool = False
+    rejected: list[str] = field(default_factory=list)
+    kept_later: list[Callable[[], None]] = field(default_factory=list)
+
+    def failed(self, error: Exception, model: Model) -> None:
+        concern = concern_of_all(error)
+        if concern is None:
+            if is_of_request(error):
+                self.failures = 0  # the model was there for this one
+            return
+        self.failures = self.failures + 1 if concern == self.concern else 1
+        self.concern = concern
+        if self.failures >= _IN_A_ROW:
+            said = failure(error, model)
+            self.why = (
+                f"{self.name}: {_IN_A_ROW} calls failed in a row, so it is asked no more: {said}"
+            )
+
+    def rejects_all(self) -> bool:
+        """Tell whether it isn't the single request that is wrong: all have to be asked again."""
+        if self.heard or len(self.rejected) < 2:
+            return False
+        said = set(self.rejected)
+        alike = len(said) == 1 and not is_of_length(*said)
+        return alike or len(self.rejected) >= _REJECTS_ALL
+
+
+class Calls:
+    """Lets a process's calls out as long as there is sense in them, and keeps what comes.
+
+    What was under way when a process was killed is not counted, since its reply never came.
+
+    Args:
+        replies: Where replies are kept.
+        prices: Prices that the user gives.
+        left: Most dollars to be spent; None for no limit.
+
+    Attributes:
+        too_dear: Whether calls were held back since they might have cost too much.
+        unkept: Why replies can't be kept, once one couldn't.
+        lost: Replies that couldn't be kept, and calls that were cut off.
+    """
+
+    def __init__(self, replies: Replies, prices: Prices, left: float | None = None) -> None:
+        self._replies, self._prices, self._left = replies, prices, left
+        self._largest: dict[tuple[str, str], ModelUsage] = {}
+        self._reserved, self._under_way = 0.0, 0
+        self._asked: dict[str, _Asked] = {}
+        self.too_dear, self.unkept, self.lost = False, "", 0
+
+    def broken(self) -> list[str]:
+        """Say of models why no more is asked of them."""
+        return [asked.why for asked in self._asked.values() if asked.why]
+
+    def why(self, models: Iterable[BoundModel]) -> str:
+        """Say why no more is asked of one of some models; nothing where all are asked."""
+        asked = (self._asked.get(model.identity) for model in models)
+        return self.unkept or next((one.why for one in asked if one and one.why), "")
+
+    def note(self, unkept: str) -> None:
+        """Let no call out any more, since something couldn't be written."""
+        self.unkept = self.unkept or unkept
+
+    def kept(self, key: str, n: int, model: BoundModel) -> Reply | None:
+        """Give the reply to the nth request of a question, where it is known."""
+        if (said := self._replies.get(key, n)) is None:
+            return None
+        reply = Reply(*said)
+        self._of(model).heard |= reply.problem != FAILED
+        return reply
+
+    def keep(self, key: str, n: int, reply: Reply, model: BoundModel) -> None:
+        """Keep the reply to the nth request of a question, which has just come."""
+        asked = self._of(model)
+        put = partial(self._replies.put, key, n, reply)
+        with self._keeping():
+            if reply.problem == FAILED and not asked.heard:
+                asked.rejected.append(reply.text)
+                asked.kept_later.append(put)
+            else:
+                asked.heard = True
+                self._keep_rejected(asked)
+                put()
+
+    def end(self, key: str, size: int) -> None:
+        """Note that a question is answered."""
+        end = partial(self._replies.end, key, size)
+        waiting = [asked.kept_later for asked in self._asked.values() if asked.kept_later]
+        with self._keeping():
+            waiting[0].append(end) if waiting else end()
+
+    def rejected(self) -> list[str]:
+        """Keep what providers rejected, where they don't reject all; give what those said."""
+        found = []
+        for asked in self._asked.values():
+            if asked.rejects_all():
+                found += asked.rejected
+            else:
+                with self._keeping():
+                    self._keep_rejected(asked)
+        return found
+
+    def metered(self, model: Model, bound: BoundModel, role: str, stage: str) -> Model:
+        """Have a model's requests counted, and stopped where they cost too much or are in vain."""
+        send, name = self._guarded(model, bound), bound.name
+
+        @wraps(send)
+        async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
+            reserved = await self._reserve(name, role, input, config.max_tokens)
+            self._under_way += 1
+            try:
+                found = await send(input, tools, tool_choice, config)
+                if isinstance(output := _said(found), ModelOutput):
+                    with self._keeping():
+                        self._count(stage, name, role, output.usage or ModelUsage())
+            finally:
+                self._reserved -= reserved
+                self._under_way -= 1
+            return found
+
+        model.api.generate = generate  # type: ignore[method-assign]
+        return model
+
+    def remembered(self, model: Model, bound: BoundModel, role: str) -> Model:
+        """Have a model's replies to whole requests kept, by epoch: an answer is never asked again.
+
+        A prompt under test that a provider blocks is answered by that.
+        """
+        send = model.api.generate
+
+        @wraps(send)
+        async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
+            epoch = running_epoch()
+            settings = config.model_dump(exclude=TRANSPORT, exclude_none=True)
+            messages = [(message.role, message.text) for message in input]
+            key = digest_of([bound.identity, messages, settings])[:32]
+            if epoch is not None and (said := self._replies.get(key, epoch)) is not None:
+                return ModelOutput.model_validate(said)
+            try:
+                found = await send(input, tools, tool_choice, config)
+            except Exception as error:
+                found = error
+            if isinstance(error := _said(found), Exception):
+                if role == TARGET and request_problem(error) == BLOCKED:
+                    found = ModelOutput.from_content(str(model), "", "content_filter")
+                    found.error = failure(error, model)
+                elif error is found:
+                    raise error
+            if epoch is not None and isinstance(output := _said(found), ModelOutput):
+                with self._keeping():
+                    self._replies.put(key, epoch, output.model_dump(mode="json"))
+            return found
+
+        model.api.generate = generate  # type: ignore[method-assign]
+        return model
+
+    def _of(self, model: BoundModel) -> _Asked:
+        return self._asked.setdefault(model.identity, _Asked(model.name))
+
+    def _keep_rejected(self, asked: _Asked) -> None:
+        for keep in asked.kept_later:
+            keep()
+        asked.kept_later.clear()
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Let no call out after a reply that couldn't be kept."""
+        try:
+            yield
+        except (OSError, sqlite3.OperationalError) as error:
+            self.lost += 1
+            self.note(str(error))
+            raise
+
+    def _guarded(self, model: Model, bound: BoundModel) -> Callable[..., Any]:
+        """Have a model's calls wait where one has failed, and not go out where several have."""
+        send, asked = model.api.generate, self._of(bound)
+
+        @wraps(send)
+        async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
+            # Those under way tell whether a failure was that call's alone.
+            while asked.failures and asked.under_way and not self.why([bound]):
+                await anyio.sleep(_LOOK_AGAIN)
+            if self.why([bound]):
+                raise HeldBack("no more is asked")
+            asked.under_way += 1
+            try:
+                # A pool has a time for each of its endpoints.
+                with nullcontext() if bound.members else in_time(config):
+                    found = await send(input, tools, tool_choice, config)
+            except anyio.get_cancelled_exc_class():
+                self.lost += 1
+                raise
+            except Exception as error:
+                asked.failed(error, model)
+                raise
+            finally:
+                asked.under_way -= 1
+            if isinstance(output := _said(found), Exception):
+                asked.failed(output, model)
+            else:
+                asked.failures = 0
+            return found
+
+        return generate
+
+    async def _reserve(
+        self, name: str, role: str, messages: Sequence[Any], max_tokens: int | None
+    ) -> float:
+        """Wait until what a call may cost can be set aside: what the dearest of its kind did.
+
+        Raises:
+            HeldBack: Nothing is under way any more, and too little is left.
+        """
+        if self._left is None:
+            return 0.0
+        sent = 2 * estimated_tokens(*(message.text for message in messages))
+        while True:
+            largest = self._largest.get((name, role))
+            tokens = max_tokens or (_FIRST_GUESS if largest is None else largest.output_tokens)
+            usage = ModelUsage(input_tokens=sent, output_tokens=tokens)
+            cost = max(self._dollars(name, one) for one in (usage, largest) if one is not None)
+            fits = self._reserved + cost <= self._left
+            if fits and (largest is not None or not self._under_way):
+                break
+            if not self._under_way:
+                self.too_dear = True
+                raise HeldBack("the next call might cost more than is left of --max-cost")
+            await anyio.sleep(_LOOK_AGAIN)
+        self._reserved += cost
+        return cost
+
+    def _count(self, stage: str, name: str, role: str, usage: ModelUsage) -> None:
+        self._replies.spend(stage, role, name, usage)
+        cost = self._dollars(name, usage)
+        if self._left is not None:
+            self._left -= cost
+        largest = self._largest.setdefault((name, role), usage)
+        if cost > self._dollars(name, largest):
+            self._largest[name, role] = usage
+
+    def _dollars(self, name: str, usage: ModelUsage) -> float:
+        return dollars(name, usage, self._prices) or 0.0
+
+
+def _said(found: Any) -> Any:
+    """Give the output or the error of what a provider returns."""
+    return found[0] if isinstance(found, tuple) else found
+
+
+class Unless:
+    """Has Inspect begin no sample of which nothing could be asked.
+
+    Args:
+        why: Says of a sample why it can't, if so.
+    """
+
+    def __init__(self, why: Callable[[str], str]) -> None:
+        self._why = why
+
+    async def start_task(self, task: Any, samples: Any, epochs: int) -> str:
+        """Give a name."""
+        return "or_eval"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        """Stop a sample where it would only fail."""
+        why = self._why(str(id))
+        return EarlyStop(id=id, epoch=epoch, reason=why) if why else None
+
+    async def complete_sample(self, id: str | int, epoch: int, scores: Any) -> None:
+        """Take no notice."""
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Tell nothing else."""
+        return {}
