@@ -28,7 +28,7 @@ stages:
   - {stage: letters, count: 4}
   - {stage: letters, name: more, count: 8, input: []}
   - {stage: dedup, threshold: null, input: {rows: more, against: letters}}
-  - {stage: fill, input: {rows: letters, pool: more}, targets: [{rows: 6}]}
+  - {stage: balance, name: fill, surplus: keep, input: {rows: letters, pool: more}, targets: [{rows: 6}]}
 """
 
 

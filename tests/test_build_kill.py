@@ -196,6 +196,6 @@ def test_a_recipe_with_rounds_survives_kills(
     killed, whole = killed_and_whole(reply, 0.05, path, tmp_path, options)
     assert killed == whole
     # It took more than one round.
-    need = pd.read_csv(tmp_path / "whole/stages/fill/tables/need.csv")
+    need = pd.read_csv(tmp_path / "whole/stages/fill/tables/balance.csv")
     assert len(pd.read_parquet(tmp_path / "whole/stages/seeds/rows.parquet")) > 2 * KILLS
     assert list(need["missing"]) == [0, 0]

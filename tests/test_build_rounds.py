@@ -17,7 +17,7 @@ from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, wanted_now
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stages.fill import Fill
+from or_eval.dataset_builders.stages.balance import Balance
 from or_eval.schema import Label, PromptRecord, prompt_id
 from servers import API_KEY, Reply, Request, ScriptedServer, case_key
 from stage_context import run_stage, stage_context
@@ -29,7 +29,9 @@ stages:
   - {stage: seeds, per_category: 2, categories: [violence, privacy]}
   - {stage: rewrite, method: or_bench, count: 2}
   - {stage: moderate, keep: safe}
-  - stage: fill
+  - stage: balance
+    name: fill
+    surplus: keep
     targets: [{category: [violence, privacy], rows: 4}]
     again: {from: seeds, rounds: 4}
   - {stage: publish, licence: mit}
@@ -115,7 +117,7 @@ def test_a_part_is_repeated_until_nothing_is_short(builder: Builder) -> None:
     assert builder.counts("seeds") == {"violence": 2, "privacy": 4}
     assert builder.counts("fill") == {"violence": 4, "privacy": 4}
     assert "   fill: 2 rows are short, so seeds gives more" in builder.said
-    assert list(builder.table("fill", "need")["missing"]) == [0, 0]
+    assert list(builder.table("fill", "balance")["missing"]) == [0, 0]
     asked = len(builder.server.requests)
     assert set(builder.models.answered.values()) == {1}
 
@@ -145,7 +147,7 @@ def test_rounds_end_where_one_adds_nothing(builder: Builder) -> None:
     builder.models.toxic = r"privacy"
     builder.build().run()
     assert sum("so seeds gives more" in line for line in builder.said) == 1
-    assert list(builder.table("fill", "need")["missing"]) == [0, 4]
+    assert list(builder.table("fill", "balance")["missing"]) == [0, 4]
     asked = len(builder.server.requests)
     builder.build("fill.again.rounds=9").run()
     assert len(builder.server.requests) == asked
@@ -153,11 +155,11 @@ def test_rounds_end_where_one_adds_nothing(builder: Builder) -> None:
 
 def test_rounds_end_at_the_most(builder: Builder) -> None:
     builder.build("fill.again.rounds=1").run()
-    assert list(builder.table("fill", "need")["missing"]) == [0, 2]
+    assert list(builder.table("fill", "balance")["missing"]) == [0, 2]
     # More rounds go on from there.
     asked = len(builder.server.requests)
     builder.build("fill.again.rounds=2").run()
-    assert list(builder.table("fill", "need")["missing"]) == [0, 0]
+    assert list(builder.table("fill", "balance")["missing"]) == [0, 0]
     assert len(builder.server.requests) - asked == 1 + 2 + 4
 
 
@@ -230,11 +232,11 @@ def test_what_is_wrong_with_rounds_is_told_before_anything_runs(
 def test_a_stage_is_repeated_in_one_part_only(builder: Builder) -> None:
     text = RECIPE.replace(
         "  - {stage: publish",
-        "  - {stage: fill, name: more, targets: [{rows: 9}], again: {from: rewrite}}\n"
+        "  - {stage: balance, surplus: keep, name: more, targets: [{rows: 9}], again: {from: rewrite}}\n"
         "  - {stage: publish",
     )
     builder.path.write_text(text)
-    with pytest.raises(BuildError, match=r"line 10: .*'rewrite' is in another part"):
+    with pytest.raises(BuildError, match=r"line 12: .*'rewrite' is in another part"):
         builder.build()
 
 
@@ -274,17 +276,18 @@ def row(text: str, category: str = "hate", language: str = "en") -> PromptRecord
 def test_a_pool_fills_what_is_short_and_no_more(tmp_path: Path) -> None:
     rows = [row("a"), row("b", "privacy"), row("c", "privacy", "zh")]
     pool = [rows[0], row("d"), row("e"), row("f", "privacy"), row("g", "privacy", "zh")]
-    params = Fill(
+    params = Balance(
+        surplus="keep",
         targets=[
             {"category": ["hate", "privacy"], "rows": 2},
             {"language": "zh", "rows": 2},
             {"label": "toxic", "rows": 1},
-        ]
+        ],
     )
     context = stage_context(tmp_path, named={"pool": pool})
     result = run_stage(params, rows, context)
     assert [one.prompt for one in result.rows] == ["a", "b", "c", "d", "g"]
     assert result.short == [Short({"label": "toxic"}, 1, 0)]
-    assert [(one["found"], one["from_pool"]) for one in result.tables["need"]] == [
-        (2, 1), (3, 1), (2, 1), (0, 0),
+    assert [(one["found"], one["from_pool"]) for one in result.tables["balance"]] == [
+        (1, 1), (2, 1), (1, 1), (0, 0),
     ]  # fmt: skip

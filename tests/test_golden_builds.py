@@ -112,7 +112,9 @@ stages:
   - {stage: moderate, name: sorted, keep: toxic, agree: any, unreadable: toxic, input: [natural, natural.patched]}
   - {stage: assess, agree: majority, input: natural}
   - {stage: translate, languages: [de, en], model: 'EMBEDDINGS', least: 0.3, review_below: 0.9, input: natural}
-  - stage: fill
+  - stage: balance
+    name: fill
+    surplus: keep
     input: {rows: translate, pool: [near, sorted]}
     targets: [{rows: 3, language: [en, de]}, {rows: 1, category: all}, {rows: 9, label: safe, language: de}]
   - {stage: balance, input: {rows: fill, pool: near}, targets: [{rows: 2, category: [illegal, privacy, hate]}]}

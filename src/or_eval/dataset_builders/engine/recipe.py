@@ -473,7 +473,9 @@ def _repeated(
 ) -> tuple[RecipeStage, ...]:
     """Give the stages that run again where one says that something is short."""
     if not item.stage.says_short:
-        raise reading.error(place, f"the stage {item.kind} doesn't say what is short; 'fill' does")
+        raise reading.error(
+            place, f"the stage {item.kind} doesn't say what is short; 'balance' does"
+        )
     before = _path_to(item.name, by_name)
     if again.start not in before:
         known = sorted(before)
