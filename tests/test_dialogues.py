@@ -13,7 +13,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from commands import MODEL, loopback, run_inspect
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
-from or_eval.dataset_builders.merging.prompt_sets import PromptSet, load_set
+from or_eval.dataset_builders.prompt_sets import PromptSet, load_set
 from or_eval.labelling.sampling import prompts_of_data
 from or_eval.schema import Turn, prompt_id
 from or_eval.scorers.exchange import Exchange, read_exchange

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from or_eval.dataset_builders.categories import category_key
 from or_eval.dataset_builders.engine.stage import Place
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.prompt_sets import category_key
 from or_eval.dataset_builders.stages.seeds import Seeds
 from or_eval.schema import Label, prompt_id, taxonomies
 from servers import Reply

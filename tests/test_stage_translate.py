@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from or_eval.dataset_builders.stages import stage
-from or_eval.dataset_builders.writing.kept_facts import lost_facts, lost_names
+from or_eval.dataset_builders.writing.translating import lost_facts, lost_names
 from or_eval.schema import Label, PromptRecord, prompt_id
 from scripted_builds import EMBEDDINGS
 from servers import Request, ScriptedServer

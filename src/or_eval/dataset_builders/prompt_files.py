@@ -6,7 +6,24 @@ import hashlib
 import tomllib
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from string import Template
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+
+class PromptFile(BaseModel):
+    """What a prompt file holds.
+
+    Attributes:
+        version: What its authors call it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    version: str
+
+
+File = TypeVar("File", bound=PromptFile)
 
 
 def prompt_path(name: str) -> Path:
@@ -19,9 +36,19 @@ def data_path(name: str) -> Path:
     return Path(str(files("or_eval") / "data" / name))
 
 
-def load_prompt(name: str) -> dict[str, Any]:
-    """Read a prompt file by its name without ``.toml``."""
-    return tomllib.loads(prompt_path(name).read_text("utf-8"))
+def read_prompt(path: Path) -> dict[str, Any]:
+    """Read a prompt file as it is."""
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def load_prompt(name: str, kind: type[File]) -> File:
+    """Read and check a prompt file by its name without ``.toml``."""
+    return kind.model_validate(read_prompt(prompt_path(name)))
+
+
+def filled(text: str, /, **values: object) -> str:
+    """Fill in the places of a text."""
+    return Template(text.strip()).substitute(values)
 
 
 def digest(path: Path) -> str:

@@ -16,10 +16,11 @@ from inspect_ai.model import (
     ResponseSchema,
 )
 from inspect_ai.util import JSONSchema
+from pydantic import BaseModel, ConfigDict
 
 from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
 from or_eval.dataset_builders.engine.request_errors import FAILED
-from or_eval.dataset_builders.prompt_files import digest, load_prompt, prompt_path
+from or_eval.dataset_builders.prompt_files import PromptFile, digest, load_prompt, prompt_path
 from or_eval.schema import taxonomies
 from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
 from or_eval.scorers.keyed_answer import read_answer, short_reason
@@ -59,6 +60,27 @@ class Opinion(NamedTuple):
     why: str | None = None
     withheld: str | None = None
     confidence: float | None = None
+
+
+class _Part(BaseModel):
+    """What is told about a kind of text: the work, and a case of it."""
+
+    model_config = ConfigDict(extra="forbid")
+    system: str
+    case: str
+
+
+class PanelPrompt(PromptFile):
+    """A prompt file: the question where an answer can't be read, and a table a kind of text."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, _Part]
+    repair: str
+
+    @property
+    def parts(self) -> dict[str, _Part]:
+        """What is told, by the kind of text."""
+        return self.__pydantic_extra__
 
 
 class Wording(NamedTuple):
@@ -130,12 +152,13 @@ def load_wording(
         confidence: Whether they are asked how sure they are.
         filled: What is put in the places of that name.
     """
-    text = load_prompt(file)
+    text = load_prompt(file, PanelPrompt)
+    told = text.parts[part]
     return Wording(
         digest(prompt_path(file)),
-        Template(text[part]["system"].strip()).substitute(filled),
-        Template(Template(text[part]["case"].strip()).safe_substitute(filled)),
-        Template(Template(text["repair"].strip()).safe_substitute(filled)),
+        Template(told.system.strip()).substitute(filled),
+        Template(Template(told.case.strip()).safe_substitute(filled)),
+        Template(Template(text.repair.strip()).safe_substitute(filled)),
         field,
         answers,
         good or next(iter(answers.values())),

@@ -135,17 +135,17 @@ class Balance(EmbeddingStage):
                 yield from map(Kept, unit)
         table = []
         for cell, number in wanted.items():
-            there = found[cell] + added[cell]
-            missing = max(number - there, 0)
+            have = found[cell] + added[cell]
+            missing = max(number - have, 0)
             if missing:
-                build.short(dict(cell), missing, there)
+                build.short(dict(cell), missing, have)
             table.append(
                 {
                     **dict(cell),
                     "wanted": number,
                     "found": found[cell],
                     "from_pool": added[cell],
-                    "kept": there if self.surplus == "keep" else min(there, number),
+                    "kept": have if self.surplus == "keep" else min(have, number),
                     "missing": missing,
                 }
             )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -18,12 +19,11 @@ from or_eval.dataset_builders.engine.stage import (
     Stage,
     StageContext,
 )
-from or_eval.dataset_builders.merging.overlaps import Pair, shared_rows
-from or_eval.dataset_builders.merging.prompt_sets import Loaded, PromptSet, in_taxonomy, load_set
+from or_eval.dataset_builders.prompt_sets import Loaded, PromptSet, Take, in_taxonomy, load_set
 from or_eval.dataset_builders.publishing.licences import NOT_STATED
 from or_eval.dataset_builders.similarity import near_by_letters
-from or_eval.dataset_builders.similarity.same_text import text_mark
-from or_eval.dataset_builders.writing.seed_data import Take
+from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_of
+from or_eval.dataset_builders.similarity.same_text import same_text, text_mark
 from or_eval.schema import Label, PromptRecord, taxonomies
 
 TWO_LABELS = "two labels"
@@ -53,40 +53,49 @@ class Merge(Stage):
 
         It holds the rows of all sets.
         """
-        sets = [load_set(given, build.taxonomy) for given in self.sets]
+        loaded = [load_set(given, build.taxonomy) for given in self.sets]
         if len(rows):
-            sets.insert(0, in_taxonomy(_INPUT, rows, (), build.taxonomy))
-        pairs = list(shared_rows(sets, self.overlap))
-        labels, best = _labels(sets)
-        kept: list[PromptRecord] = []
-        per_set: dict[str, Counter[str]] = {}
+            loaded.insert(0, in_taxonomy(_INPUT, rows, (), build.taxonomy))
         # Two files may have one name.
-        names = [f"{one.name} ({number})" if _twice(sets, one) else one.name
-                 for number, one in enumerate(sets, start=1)]  # fmt: skip
-        for number, (name, one) in enumerate(zip(names, sets, strict=True)):
-            counts = per_set[name] = Counter()
+        names = Counter(one.name for one in loaded)
+        sets = [
+            one._replace(name=f"{one.name} ({number})") if names[one.name] > 1 else one
+            for number, one in enumerate(loaded, start=1)
+        ]
+        # Of each text, its labels and the row that stays: the first, or the first with a label.
+        labels: defaultdict[bytes, set[Label]] = defaultdict(set)
+        best: dict[bytes, tuple[Loaded, PromptRecord]] = {}
+        for one in sets:
+            for row in one.rows:
+                mark = text_mark(row.prompt)
+                labels[mark].add(row.label)
+                _, first = best.setdefault(mark, (one, row))
+                if row.label is not Label.UNLABELLED and first.label is Label.UNLABELLED:
+                    best[mark] = (one, row)
+        kept: list[PromptRecord] = []
+        per_set: Counter[str] = Counter()
+        for one in sets:
             for row in one.rows:
                 mark = text_mark(row.prompt)
                 owner, first = best[mark]
                 if len(labels[mark] - {Label.UNLABELLED}) > 1:
-                    reason, detail = TWO_LABELS, "safe in one set, toxic in another"
-                elif (owner, first) != (number, row.id):
-                    reason, detail = f"duplicate of {names[owner]}", f"same text as {first}"
+                    yield Dropped(row, TWO_LABELS, "safe in one set, toxic in another")
+                elif row is not first:
+                    yield Dropped(row, f"duplicate of {owner.name}", f"same text as {first.id}")
                 elif self.take not in ("all", row.label.value):
-                    reason, detail = f"not {self.take}", ""
+                    yield Dropped(row, f"not {self.take}")
                 elif self.languages and row.language not in self.languages:
-                    reason, detail = "wrong language", row.language
+                    yield Dropped(row, "wrong language", row.language)
                 else:
                     kept.append(row)
-                    counts["kept"] += 1
-                    continue
-                yield Dropped(row, reason, detail)
+                    per_set[one.name] += 1
             for row in one.again:
-                yield Dropped(row, f"duplicate of {name}", f"same text as {row.id}")
+                yield Dropped(row, f"duplicate of {one.name}", f"same text as {row.id}")
         chosen = _spread(kept, build.limit)
         for row in kept:
             yield Kept(row) if row.id in chosen else Dropped(row, "not needed")
-        _save_tables(build, names, sets, pairs, per_set)
+        build.table("sets", [_told(one, per_set[one.name]) for one in sets])
+        _tell_shared(list(_shared(sets, self.overlap)), build)
 
     def plan(self, rows: int, build: StageContext) -> Plan:
         """Count the rows; it loads the sets."""
@@ -117,32 +126,6 @@ class Merge(Stage):
         return [given.data for given in self.sets]
 
 
-def _labels(
-    sets: Sequence[Loaded],
-) -> tuple[dict[bytes, set[Label]], dict[bytes, tuple[int, str]]]:
-    """Give of each text its labels in all sets, and which row of which set stays.
-
-    The first row stays, or the first that has a label where some set hasn't sorted the text.
-    """
-    labels: defaultdict[bytes, set[Label]] = defaultdict(set)
-    best: dict[bytes, tuple[int, str]] = {}
-    labelled: set[bytes] = set()
-    for number, one in enumerate(sets):
-        for row in one.rows:
-            mark = text_mark(row.prompt)
-            labels[mark].add(row.label)
-            sorted_now = row.label is not Label.UNLABELLED and mark not in labelled
-            if mark not in best or sorted_now:
-                best[mark] = (number, row.id)
-            if row.label is not Label.UNLABELLED:
-                labelled.add(mark)
-    return labels, best
-
-
-def _twice(sets: Sequence[Loaded], one: Loaded) -> bool:
-    return sum(other.name == one.name for other in sets) > 1
-
-
 def _spread(rows: Sequence[PromptRecord], limit: int | None) -> set[str]:
     """Choose so many rows at most, spread over the categories."""
     seen: Counter[str] = Counter()
@@ -153,75 +136,90 @@ def _spread(rows: Sequence[PromptRecord], limit: int | None) -> set[str]:
     return {id for _, id in sorted(turns, key=lambda turn: turn[0])[:limit]}
 
 
-def _save_tables(
-    build: StageContext,
-    names: Sequence[str],
-    sets: Sequence[Loaded],
-    pairs: Sequence[Pair],
-    per_set: dict[str, Counter[str]],
-) -> None:
-    build.table(
-        "sets",
-        [
-            {
-                "set": name,
-                "rows": len(one.rows) + len(one.again),
-                "repeated": len(one.again),
-                **{label.value: sum(row.label is label for row in one.rows) for label in Label},
-                "with a category": one.mapped,
-                "languages": " ".join(sorted({row.language for row in one.rows})),
-                "licence": " / ".join(
-                    sorted({str(row.meta.get(LICENCE, NOT_STATED)) for row in one.rows})
-                ),
-                "kept": per_set[name]["kept"],
-            }
-            for name, one in zip(names, sets, strict=True)
-        ],
-    )
-    shared: defaultdict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+def _told(one: Loaded, kept: int) -> dict[str, Any]:
+    licences = sorted({str(row.meta.get(LICENCE, NOT_STATED)) for row in one.rows})
+    return {
+        "set": one.name,
+        "rows": len(one.rows) + len(one.again),
+        "repeated": len(one.again),
+        **{label.value: sum(row.label is label for row in one.rows) for label in Label},
+        "with a category": one.mapped,
+        "languages": " ".join(sorted({row.language for row in one.rows})),
+        "licence": " / ".join(licences),
+        "kept": kept,
+    }
+
+
+class _Shared(NamedTuple):
+    """A row of one set that another set has as well, or nearly, by the overlap of their letters."""
+
+    sets: tuple[str, str]
+    rows: tuple[PromptRecord, PromptRecord]
+    similarity: float
+
+
+def _shared(sets: Sequence[Loaded], threshold: float | None) -> Iterator[_Shared]:
+    """Give, for each row of a set, the row of each earlier set that is nearest to it.
+
+    Equal texts alone where there is no threshold.
+    """
+    texts = [[row.prompt for row in one.rows] for one in sets]
+    by_text = [{same_text(row.prompt): row for row in reversed(one.rows)} for one in sets]
+    bands = None if threshold is None else [bands_of(some, threshold) for some in texts]
+    for first, second in combinations(range(len(sets)), 2):
+        names = (sets[first].name, sets[second].name)
+        left = []
+        for number, row in enumerate(sets[second].rows):
+            if (equal := by_text[first].get(same_text(row.prompt))) is not None:
+                yield _Shared(names, (equal, row), 1.0)
+            else:
+                left.append(number)
+        if bands is None or threshold is None or not left or not texts[first]:
+            continue
+        some = [texts[second][number] for number in left]
+        near = near_texts_of(some, bands[second][left], texts[first], bands[first], threshold)
+        for number, of, similarity in zip(left, near.of, near.similarity, strict=True):
+            if of >= 0:
+                both = (sets[first].rows[of], sets[second].rows[number])
+                yield _Shared(names, both, float(similarity))
+
+
+def _tell_shared(pairs: Sequence[_Shared], build: StageContext) -> None:
+    """Save what sets share, and of that what is safe in one and toxic in another."""
+    shared: defaultdict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
     for pair in pairs:
-        shared[pair.sets]["equal" if pair.similarity == 1 else "near"] += 1
+        shared[pair.sets][pair.similarity == 1] += 1
     build.table(
         "overlaps",
         [
-            {"set": names[second], "with": names[first], "equal": both["equal"],
-             "nearly the same": both["near"]}
-            for (first, second), both in sorted(shared.items())
+            {"set": second, "with": first, "equal": both[True], "nearly the same": both[False]}
+            for (first, second), both in shared.items()
         ],
-    )  # fmt: skip
-    conflicts = [_conflict(pair, names) for pair in pairs if _opposed(pair)]
+    )
+    conflicts = [
+        {
+            "similarity": round(similarity, 3),
+            "id": one.id,
+            "set": first,
+            "label": one.label.value,
+            "prompt": one.prompt,
+            "other id": other.id,
+            "other set": second,
+            "other label": other.label.value,
+            "other prompt": other.prompt,
+        }
+        for (first, second), (one, other), similarity in pairs
+        if {one.label, other.label} == {Label.SAFE, Label.TOXIC}
+    ]
     if conflicts:
         build.table("conflicts", conflicts)
     equal = [str(one["id"]) for one in conflicts if one["similarity"] == 1]
-    build.table(
-        "labels",
-        [
-            {
-                "two labels": len(set(equal)),
-                "nearly the same, with two labels": len(conflicts) - len(equal),
-                "prompts": ", ".join(dict.fromkeys(equal[:_NAMED])),
-            }
-        ],
-    )
-
-
-def _opposed(pair: Pair) -> bool:
-    return {row.label for row in pair.rows} == {Label.SAFE, Label.TOXIC}
-
-
-def _conflict(pair: Pair, names: Sequence[str]) -> dict[str, Any]:
-    (first, second), (one, other) = pair.sets, pair.rows
-    return {
-        "similarity": round(pair.similarity, 3),
-        "id": one.id,
-        "set": names[first],
-        "label": one.label.value,
-        "prompt": one.prompt,
-        "other id": other.id,
-        "other set": names[second],
-        "other label": other.label.value,
-        "other prompt": other.prompt,
+    told = {
+        "two labels": len(set(equal)),
+        "nearly the same, with two labels": len(conflicts) - len(equal),
+        "prompts": ", ".join(dict.fromkeys(equal[:_NAMED])),
     }
+    build.table("labels", [told])
 
 
 STAGE = Merge

@@ -19,7 +19,7 @@ from or_eval.dataset_builders.engine.stage import (
     StageContext,
 )
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.merging.prompt_sets import PromptSet, load_set
+from or_eval.dataset_builders.prompt_sets import PromptSet, load_set
 from or_eval.dataset_builders.similarity.bounds import Bounds
 from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingStage, embedded
 from or_eval.dataset_builders.similarity.near_by_meaning import near_duplicates_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -39,7 +40,7 @@ from or_eval.dataset_builders.writing.methods import (
     method_path,
 )
 from or_eval.dataset_builders.writing.rewrite_checks import DUPLICATE, REASONS, Written
-from or_eval.dataset_builders.writing.rewriting import AGAIN, Rewriting, shares_of
+from or_eval.dataset_builders.writing.rewriting import AGAIN, Rewritten, rewriting, shares_of
 from or_eval.schema import Category, PromptRecord, taxonomies
 
 _TOKENS_PER_WORD = 1.4
@@ -103,7 +104,7 @@ class Rewrite(EmbeddingStage):
         categories = taxonomies()[build.taxonomy]
         likeness = None if self.model is None else Likeness(self.model)
 
-        def asked() -> Iterator[tuple[_Asked, list[Question[Rewriting]]]]:
+        def asked() -> Iterator[tuple[_Asked, list[Question[Rewritten]]]]:
             for seed in rows:
                 category = categories.get(seed.category, Category(seed.category, seed.category, ""))
                 models = build.in_turn(WRITER, seed.id)
@@ -115,11 +116,11 @@ class Rewrite(EmbeddingStage):
         self.name_model(build)
         table: list[dict[str, Any]] = []
         seen: set[bytes] = set()
-        for (seed, asked_of), rewritings in build.ask(asked()):
+        for (seed, asked_of), found in build.ask(asked()):
             reasons: Counter[str] = Counter()
             kept = 0
-            for (way, key), rewriting in zip(asked_of, rewritings, strict=True):
-                for written in rewriting.written:
+            for (way, key), rewritten in zip(asked_of, found, strict=True):
+                for written in rewritten.written:
                     reason, detail = written.reason, written.detail
                     record = _record(seed, written, way, key)
                     mark = text_mark(record.prompt)
@@ -228,15 +229,15 @@ def _question(
     way: _Way,
     models: Sequence[BoundModel],
     likeness: Likeness | None,
-) -> Question[Rewriting]:
+) -> Question[Rewritten]:
     one = way.method.model_copy(update={"count": 1})
     return Question(
         WRITER,
         models,
-        lambda: Rewriting(seed, category, way.method, way.language, likeness).talk(),
-        Rewriting.told,
+        partial(rewriting, seed, category, way.method, way.language, likeness),
+        Rewritten.told,
         size=way.method.count,
-        opening=Rewriting(seed, category, one, way.language).request(),
+        opening=next(rewriting(seed, category, one, way.language)),
         course=list(way.method.sensitive_part),
         shown={
             "id": seed.id,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -29,20 +30,33 @@ from or_eval.dataset_builders.engine.stage import (
 )
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import data_path, prompt_path
-from or_eval.dataset_builders.similarity.same_text import same_text
-from or_eval.dataset_builders.writing.seed_data import SeedData, SeedSource, Take
+from or_eval.dataset_builders.prompt_sets import (
+    PUBLISHER_CATEGORY,
+    PromptSet,
+    Take,
+    category_key,
+    told_to_recipes,
+)
+from or_eval.dataset_builders.similarity.same_text import same_text, text_mark
+from or_eval.dataset_builders.writing.language import is_in, main_tag
 from or_eval.dataset_builders.writing.seed_writing import (
     DRIED_UP,
     ENOUGH,
     FAULTS,
     SEEDS_PROMPT,
     Found,
-    Seeking,
+    Sought,
     seed_prompt,
+    seeking,
 )
 from or_eval.schema import Category, Label, PromptRecord, prompt_id, taxonomies
+from or_eval.sources.dialogues import refuse_dialogues
 from or_eval.sources.errors import shown
+from or_eval.sources.loader import stream_prompts
+from or_eval.sources.records import PromptRows
 
+_DUPLICATE, _OTHER_LANGUAGE, _NO_CATEGORY = "duplicate", "wrong language", "no category"
+_MOST_NAMED = 8
 _SEED_TOKENS, _TOPIC_TOKENS = 20, 8
 _CATEGORY_TOKENS = 60
 
@@ -107,7 +121,7 @@ class Seeds(Stage):
         shares = _shares([self.per_category or 0] * len(categories), build.limit)
         questions = sum(-(-share // self.batch) for share in shares)
         prompt = seed_prompt()
-        asked = estimated_tokens(prompt.system, prompt.request.template)
+        asked = estimated_tokens(prompt.system, prompt.request)
         # Those that a question names were found by the questions before it.
         known = [
             min(number * self.batch, prompt.shown)
@@ -118,8 +132,8 @@ class Seeds(Stage):
         returned = sum(shares) * _SEED_TOKENS
         if self.topics:
             parted = sum(share > 0 for share in shares)
-            told = estimated_tokens(prompt.system, prompt.topics.template) + _CATEGORY_TOKENS
-            sent += parted * told + questions * estimated_tokens(prompt.part.template)
+            told = estimated_tokens(prompt.system, prompt.topics) + _CATEGORY_TOKENS
+            sent += parted * told + questions * estimated_tokens(prompt.part)
             returned += parted * self.topics * _TOPIC_TOKENS
             questions += parted
         return Plan(sum(shares), (Calls(WRITER, questions, sent, returned),))
@@ -143,29 +157,60 @@ class Seeds(Stage):
                 (key, [self._question(categories[key], number, build)])
                 for key, number in asked.items()
             ]
-            found = {key: search for key, [search] in build.ask(questions)}
-            harvest = _Harvest(wanted, found, build)
-            if not goes_on(rounds, harvest.short, self.rounds):
+            found = {key: sought for key, [sought] in build.ask(questions)}
+            seeds, dropped = _harvest(found, build)
+            short = [
+                Short({"category": key}, missing, len(some))
+                for key, some in seeds.items()
+                if (missing := wanted[key] - len(some)) > 0 and found[key].stopped != DRIED_UP
+            ]
+            if not goes_on(rounds, short, self.rounds):
                 break
-            rounds.append(harvest.short)
+            rounds.append(short)
             # What another category has too doesn't count.
-            for one in harvest.short:
+            for one in short:
                 key = one.cell["category"]
                 asked[key] = len(found[key].found) + one.missing
-        yield from _harvested(harvest)
-        build.table("categories", [_row(key, harvest) for key in harvest.seeds])
-        short = [sum(wanted.values()), *map(total, [*rounds, harvest.short])]
+        for key, some in seeds.items():
+            yield from map(Kept, some[: wanted[key]])
+        yield from dropped
+        table: list[dict[str, Any]] = []
+        for key, some in seeds.items():
+            for seed in some[wanted[key] :]:
+                yield Dropped(seed, "not needed")
+            reasons = Counter(one.reason for one in dropped if one.record.category == key)
+            there, sought = min(len(some), wanted[key]), found[key]
+            why = sought.stopped
+            if why == ENOUGH and (lost := reasons["duplicate"]):
+                why = f"{lost} were seeds of other categories too"
+            told = f"{key}: {there} of {wanted[key]} in {sought.questions} questions, then {why}"
+            for _ in range(wanted[key] - there):
+                yield Dropped(_record(None, key, build), "not found", told)
+            left_out = (f"{number} {reason}" for reason, number in reasons.most_common())
+            table.append(
+                {
+                    "category": key,
+                    "wanted": wanted[key],
+                    "found": there,
+                    "topics": len(sought.topics),
+                    "questions": sought.questions,
+                    "stopped": ENOUGH if there == wanted[key] else sought.stopped,
+                    "left_out": ", ".join(left_out),
+                }
+            )
+        build.table("categories", table)
+        totals = [sum(wanted.values()), *map(total, [*rounds, short])]
         build.table(
             "rounds",
             [
                 {"round": number, "short": before, "found": before - after}
-                for number, (before, after) in enumerate(pairwise(short), start=1)
+                for number, (before, after) in enumerate(pairwise(totals), start=1)
             ],
         )
 
-    def _question(self, category: Category, wanted: int, build: StageContext) -> Question[Seeking]:
-        seeking = partial(
-            Seeking,
+    def _question(self, category: Category, wanted: int, build: StageContext) -> Question[Sought]:
+        seek = partial(
+            seeking,
             category,
             batch=self.batch,
             dry_after=self.dry_after,
@@ -173,14 +218,13 @@ class Seeds(Stage):
             topics=self.topics,
             temperature=self.temperature,
         )
-
         return Question(
             WRITER,
             build.in_turn(WRITER, category.key),
-            lambda: seeking(wanted).talk(),
-            Seeking.told,
+            partial(seek, wanted),
+            Sought.told,
             size=wanted,
-            opening=seeking(1).request(),
+            opening=next(seek(1)),
             course=self.dry_after,
             shown={"category": category.key, "wanted": wanted},
             text=f"{category.name}: {category.definition}",
@@ -189,31 +233,77 @@ class Seeds(Stage):
     def _taken(
         self, data: str, categories: dict[str, Category], build: StageContext
     ) -> Iterator[Outcome]:
-        source = SeedSource(data, self.source, self.label, self.take)
-        found = SeedData(source, build.taxonomy, build.language)
+        given = PromptSet(data=data, source=self.source, label=self.label)
+        with told_to_recipes(given):
+            prompts = stream_prompts(data, self.source, self.label)
+        sorted_rows = partial(self._of_data, prompts, given, build)
         shares: Mapping[str, int] | None = None
         if self.per_category is not None or build.limit is not None:
-            there = Counter(one.category for one in found if isinstance(one, PromptRecord))
+            there = Counter(one.record.category for one in sorted_rows() if isinstance(one, Kept))
             most = {key: there[key] for key in categories}
             each = self.per_category
             shares = _wanted(most if each is None else dict.fromkeys(most, each), build, most)
         loaded: Counter[str] = Counter()
         taken: Counter[str] = Counter()
-        for one in found:
-            if isinstance(one, Dropped):
-                yield one
-                continue
-            key = one.category
-            loaded[key] += 1
-            if key in categories and (shares is None or taken[key] < shares[key]):
-                taken[key] += 1
-                yield Kept(one)
-            else:
-                yield Dropped(one, "not needed")
+        for one in sorted_rows():
+            key = one.record.category
+            if isinstance(one, Kept):
+                loaded[key] += 1
+                if key in categories and (shares is None or taken[key] < shares[key]):
+                    taken[key] += 1
+                else:
+                    one = Dropped(one.record, "not needed")
+            yield one
         table = [
             {"category": key, "loaded": loaded[key], "taken": taken[key]} for key in categories
         ]
         build.table("categories", table)
+
+    def _of_data(
+        self, prompts: PromptRows, given: PromptSet, build: StageContext
+    ) -> Iterator[Outcome]:
+        """Give the prompts in the recipe's language and taxonomy, and those that are no seeds.
+
+        They are read from their source; what is held is of each text its id and a digest.
+        """
+        first: dict[bytes, str] = {}
+        lost: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        with told_to_recipes(given):
+            for record in refuse_dialogues(prompts, prompts.source):
+                yield from _same_bytes(prompts)
+                category = category_key(record.category, build.taxonomy, record.source)
+                mark = text_mark(record.prompt)
+                if self.take not in ("all", record.label.value):
+                    reason, detail = f"not {self.take}", ""
+                elif not _fits(record, build.language):
+                    reason, detail = _OTHER_LANGUAGE, record.language
+                elif category is None:
+                    reason, detail = _NO_CATEGORY, record.category
+                elif mark in first:
+                    yield Dropped(record, _DUPLICATE, f"of {first[mark]}")
+                    continue
+                else:
+                    first[mark] = record.id
+                    own = {PUBLISHER_CATEGORY: record.category}
+                    meta = record.meta | (own if record.category != category else {})
+                    yield Kept(
+                        replace(record, category=category, language=build.language, meta=meta)
+                    )
+                    continue
+                lost[reason][detail] += 1
+                yield Dropped(record, reason, detail)
+            yield from _same_bytes(prompts)
+        if not first:
+            reason, details = max(lost.items(), key=lambda one: one[1].total())
+            named = ", ".join(shown(detail) for detail, _ in details.most_common(_MOST_NAMED))
+            why = f"none of its prompts is {self.take} (the key 'take' chooses by label)"
+            if reason == _NO_CATEGORY:
+                known = f"the taxonomy '{build.taxonomy}'"
+                there = ", ".join(taxonomies()[build.taxonomy])
+                why = f"its categories ({named}) are none of {known} (there are: {there})"
+            elif reason == _OTHER_LANGUAGE:
+                why = f"its prompts are in {named}, and the recipe writes in '{build.language}'"
+            raise BuildError(f"data: {prompts.source}: {why}")
 
     def prompts(self) -> Sequence[Path]:
         """Give the prompt files."""
@@ -229,7 +319,7 @@ class Seeds(Stage):
     def parts(self) -> Sequence[str]:
         """Name the subsets and the reasons."""
         if self.data is not None:
-            return [f"not {self.take}", "wrong language", "no category", "duplicate", "not needed"]
+            return [f"not {self.take}", _OTHER_LANGUAGE, _NO_CATEGORY, _DUPLICATE, "not needed"]
         return [*FAULTS, "not needed", "not found"]
 
     def problem(self, place: Place) -> str | None:
@@ -265,96 +355,55 @@ def _shares(wanted: Sequence[int], limit: int | None) -> list[int]:
     return shares
 
 
-class _Harvest:
-    """What was found, no text twice in whatever category."""
-
-    def __init__(
-        self, wanted: Mapping[str, int], found: Mapping[str, Seeking], build: StageContext
-    ) -> None:
-        self.wanted, self.found = wanted, found
-        self.source, self.language = build.source, build.language
-        self.seeds: dict[str, list[PromptRecord]] = {key: [] for key in found}
-        self.dropped: list[Dropped] = []
-        self.reasons: dict[str, Counter[str]] = {key: Counter() for key in found}
-        seen: dict[str, str] = {}
-        for key, search in found.items():
-            for one in search.found:
-                seed = self.record(one, key)
-                if (first := seen.setdefault(same_text(one.text), key)) != key:
-                    self._drop(key, seed, "duplicate", f"of a seed of {first}")
-                else:
-                    self.seeds[key].append(seed)
-            for faulty in search.faulty:
-                seed = self.record(faulty, key)
-                self._drop(key, seed, str(faulty.fault), f"question {faulty.question}")
-
-    @property
-    def short(self) -> list[Short]:
-        """What the categories still lack that have not dried up."""
-        return [
-            Short({"category": key}, missing, len(seeds))
-            for key, seeds in self.seeds.items()
-            if (missing := self.wanted[key] - len(seeds)) > 0
-            and self.found[key].stopped != DRIED_UP
+def _harvest(
+    found: Mapping[str, Sought], build: StageContext
+) -> tuple[dict[str, list[PromptRecord]], list[Dropped]]:
+    """Give the seeds by category, no text twice in whatever category, and what is none."""
+    seeds: dict[str, list[PromptRecord]] = {key: [] for key in found}
+    dropped: list[Dropped] = []
+    seen: dict[str, str] = {}
+    for key, sought in found.items():
+        for one in sought.found:
+            seed = _record(one, key, build)
+            if (first := seen.setdefault(same_text(one.text), key)) != key:
+                dropped.append(Dropped(seed, _DUPLICATE, f"of a seed of {first}"))
+            else:
+                seeds[key].append(seed)
+        dropped += [
+            Dropped(_record(one, key, build), str(one.fault), f"question {one.question}")
+            for one in sought.faulty
         ]
-
-    def record(self, found: Found | None, category: str) -> PromptRecord:
-        """Make a text a record; of none, one without text."""
-        text = "" if found is None else found.text
-        meta = {} if found is None else {"writer": found.writer}
-        if found is not None and found.topic is not None:
-            meta["topic"] = found.topic
-        return PromptRecord(
-            id=prompt_id(text),
-            prompt=text,
-            label=Label.TOXIC,
-            category=category,
-            language=self.language,
-            source=self.source,
-            method="written" if meta else None,
-            meta=meta,
-        )
-
-    def _drop(self, category: str, seed: PromptRecord, reason: str, detail: str) -> None:
-        self.reasons[category][reason] += 1
-        self.dropped.append(Dropped(seed, reason, detail))
+    return seeds, dropped
 
 
-def _harvested(harvest: _Harvest) -> Iterator[Outcome]:
-    for key, seeds in harvest.seeds.items():
-        for seed in seeds[: harvest.wanted[key]]:
-            yield Kept(seed)
-    yield from harvest.dropped
-    for key, seeds in harvest.seeds.items():
-        for seed in seeds[harvest.wanted[key] :]:
-            yield Dropped(seed, "not needed")
-        short = _short(key, harvest)
-        for _ in range(harvest.wanted[key] - len(seeds)):
-            yield Dropped(harvest.record(None, key), "not found", short)
+def _record(found: Found | None, category: str, build: StageContext) -> PromptRecord:
+    """Make a text a record; of none, one without text."""
+    text = "" if found is None else found.text
+    meta = {} if found is None else {"writer": found.writer}
+    if found is not None and found.topic is not None:
+        meta["topic"] = found.topic
+    return PromptRecord(
+        id=prompt_id(text),
+        prompt=text,
+        label=Label.TOXIC,
+        category=category,
+        language=build.language,
+        source=build.source,
+        method="written" if meta else None,
+        meta=meta,
+    )
 
 
-def _row(key: str, harvest: _Harvest) -> dict[str, Any]:
-    reasons = harvest.reasons[key].most_common()
-    found = min(len(harvest.seeds[key]), harvest.wanted[key])
-    enough = found == harvest.wanted[key]
-    return {
-        "category": key,
-        "wanted": harvest.wanted[key],
-        "found": found,
-        "topics": len(harvest.found[key].topics or ()),
-        "questions": harvest.found[key].questions,
-        "stopped": ENOUGH if enough else harvest.found[key].stopped,
-        "left_out": ", ".join(f"{number} {reason}" for reason, number in reasons),
-    }
+def _same_bytes(prompts: PromptRows) -> Iterator[Dropped]:
+    """Give the rows since the last record that have the text of an earlier one."""
+    yield from (Dropped(record, _DUPLICATE, f"of {record.id}") for record in prompts.again)
+    prompts.again.clear()
 
 
-def _short(key: str, harvest: _Harvest) -> str:
-    found, wanted, search = len(harvest.seeds[key]), harvest.wanted[key], harvest.found[key]
-    lost = harvest.reasons[key]["duplicate"]
-    why = search.stopped
-    if why == ENOUGH and lost:
-        why = f"{lost} were seeds of other categories too"
-    return f"{key}: {found} of {wanted} in {search.questions} questions, then {why}"
+def _fits(record: PromptRecord, language: str) -> bool:
+    if "+" in language or "+" in record.language:
+        return record.language == language
+    return main_tag(record.language) == main_tag(language) or is_in(record.prompt, language)
 
 
 STAGE = Seeds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from string import Template
@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.prompt_files import load_prompt, prompt_path
+from or_eval.dataset_builders.prompt_files import PromptFile, prompt_path, read_prompt
 from or_eval.dataset_builders.similarity.bounds import Bounds
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import language_name, main_tag
@@ -48,7 +48,7 @@ def _in_english(said: Any) -> Any:
 
 
 def _filled_with(known: set[str]) -> AfterValidator:
-    def check(texts: dict[str, str]) -> dict[str, str]:
+    def check(texts: Mapping[str, str]) -> Mapping[str, str]:
         for text in texts.values():
             template = Template(text)
             if not template.is_valid():
@@ -62,7 +62,7 @@ def _filled_with(known: set[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Wording = Annotated[dict[str, str], BeforeValidator(_in_english)]
+Wording = Annotated[Mapping[str, str], BeforeValidator(_in_english)]
 """A text, or the same text in several languages of those who are asked."""
 
 
@@ -110,11 +110,10 @@ class Length(_Part):
         return least, min(max(_tens(self.min_words * 2), least), self.max_words)
 
 
-class RewriteMethod(_Part):
+class RewriteMethod(PromptFile):
     """A method of rewriting, as its file gives it.
 
     Attributes:
-        version: What its authors call it.
         name: Its name for people.
         family: What such methods change of a prompt.
         about: What it does, in a sentence.
@@ -141,11 +140,10 @@ class RewriteMethod(_Part):
             other methods.
     """
 
-    version: str
     name: str = ""
     family: str = ""
     about: str = ""
-    instruction: Wording = {}
+    instruction: Wording = Field(default={})
     count: int = Field(default=5, ge=1)
     per_call: int = Field(default=5, ge=1)
     min_words: int = Field(default=1, ge=1)
@@ -153,17 +151,17 @@ class RewriteMethod(_Part):
     temperature: float | None = Field(default=None, ge=0)
     system: Annotated[Wording, _filled_with(_IN_SYSTEM)]
     request: Annotated[Wording, _filled_with(_IN_REQUEST)]
-    sensitive_part: dict[Part, str] = {}
+    sensitive_part: Mapping[Part, str] = {}
     forms: tuple[str, ...] = ()
-    forbidden: dict[str, tuple[str, ...]] = {}
+    forbidden: Mapping[str, tuple[str, ...]] = {}
     examples: tuple[Example, ...] = ()
-    lengths: dict[str, Length] = {}
+    lengths: Mapping[str, Length] = {}
     similarity: Bounds | None = None
     most_edited: float | None = Field(default=None, gt=0, le=1)
-    language_names: dict[str, dict[str, str]] = {}
-    hints: dict[str, Wording] = {}
+    language_names: Mapping[str, dict[str, str]] = {}
+    hints: Mapping[str, Wording] = {}
     frame: str | None = None
-    problems: dict[str, dict[str, str]] = {}
+    problems: Mapping[str, dict[str, str]] = {}
 
     @model_validator(mode="after")
     def _lengths_fit(self) -> RewriteMethod:
@@ -245,7 +243,7 @@ class RewriteMethod(_Part):
         return self.forbidden.get(tag, self.forbidden.get(main_tag(tag), ()))
 
 
-def in_language(wording: dict[str, str], language: str) -> str:
+def in_language(wording: Mapping[str, str], language: str) -> str:
     """Give a text in a language, or else in the first in which there is one."""
     return wording.get(language) or next(iter(wording.values()), "")
 
@@ -280,7 +278,7 @@ def load_method(method: str) -> RewriteMethod:
     """
     path = method_path(method)
     try:
-        said = tomllib.loads(path.read_text("utf-8"))
+        said = read_prompt(path)
         return RewriteMethod.model_validate(_frame(said.get("frame")) | said)
     except OSError as error:
         raise BuildError(f"method: {path}: {error.strerror}") from error
@@ -306,7 +304,7 @@ def _frame(name: str | None) -> dict[str, Any]:
         return {}
     if not prompt_path(_FRAME_PREFIX + name).is_file():
         raise BuildError(f"method: there is no frame '{name}'")
-    return load_prompt(_FRAME_PREFIX + name)
+    return read_prompt(prompt_path(_FRAME_PREFIX + name))
 
 
 @cache

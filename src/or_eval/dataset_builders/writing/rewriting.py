@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
-from string import Template
-from typing import Any
 
-from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
-from or_eval.dataset_builders.prompt_files import load_prompt
+from pydantic import BaseModel, ConfigDict
+
+from or_eval.dataset_builders.engine.conversations import Reply, Talk, Told
+from or_eval.dataset_builders.prompt_files import PromptFile, filled, load_prompt
 from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import length_in
 from or_eval.dataset_builders.writing.methods import Part, RewriteMethod, in_language
-from or_eval.dataset_builders.writing.replies import (
-    CUT_OFF,
-    WriterReply,
-    read_reply,
-    written_request,
-)
+from or_eval.dataset_builders.writing.replies import CUT_OFF, read_reply, written_request
 from or_eval.dataset_builders.writing.rewrite_checks import MISSING, Wanted, Written, check_text
 from or_eval.schema import Category, PromptRecord
 from or_eval.scorers.fenced_case import fence_key, shorten_middle
@@ -35,6 +30,22 @@ _MOST_REPEATS = 2
 _SEED_CHARS = 4_000
 _SHOWN_CHARS = 200
 _MOST_DETAILS = 10
+
+
+class _Again(BaseModel):
+    """What is added to a further question: its number, what is written, and what was wrong."""
+
+    further: str
+    kept: str
+    again: str
+    problems: dict[str, str]
+
+
+class _AgainPrompt(PromptFile, _Again):
+    """The same in further languages, by their tags."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, _Again]
 
 
 @dataclass
@@ -60,66 +71,35 @@ def shares_of(method: RewriteMethod) -> dict[Part | None, int]:
     return {part: len(range(number, method.count, len(parts))) for number, part in enumerate(parts)}
 
 
-class Rewriting:
-    """A writer is asked for the rewrites of a seed, and again for those that can't be used.
+@dataclass
+class Rewritten:
+    """What there is of the rewrites of a seed.
 
-    Args:
-        seed: The seed.
-        category: Its category.
-        method: The method, with the settings of the recipe.
-        language: BCP-47 tag of the language to write in.
-        likeness: Measures the similarity to the seed, where the method bounds it.
+    Attributes:
+        wanted: How many are wanted, by the place of the sensitive part.
+        batches: What was asked for together.
+        asked: Texts that were asked for, again where they had to be.
     """
 
-    def __init__(
-        self,
-        seed: PromptRecord,
-        category: Category,
-        method: RewriteMethod,
-        language: str,
-        likeness: Likeness | None = None,
-    ) -> None:
-        self.seed, self.method, self.language = seed.prompt, method, language
-        self._category, self._likeness = category, likeness
-        self._wanted = shares_of(method)
-        self._batches: list[_Batch] = []
-        self._forms_used = 0
+    wanted: Mapping[Part | None, int]
+    batches: list[_Batch] = field(default_factory=list)
+    asked: int = 0
 
-    def talk(self) -> Talk[Rewriting]:
-        """Ask until each that is wanted is there, or can't be had."""
-        while (request := self.request()) is not None:
-            self.take((yield request._replace(otherwise=self)))
-        return self
+    @property
+    def kept(self) -> list[Written]:
+        """The texts that passed."""
+        return [item for batch in self.batches for item in batch.good]
 
-    def request(self) -> Request | None:
-        """Ask for what is missing of the first batch that may still be filled, or for another."""
-        for part, wanted in self._wanted.items():
-            batches = [(at, one) for at, one in enumerate(self._batches) if one.part == part]
-            missing = wanted - sum(len(batch.good) for _, batch in batches)
-            if missing <= 0:
-                continue
-            for number, batch in batches:
-                if batch.lost and batch.asked <= _MOST_REPEATS:
-                    count = min(len(batch.lost), missing)
-                    return self._ask(number, part, count, batch.lost)
-            tried = sum(len(batch.good) + len(batch.lost) for _, batch in batches)
-            if tried < wanted:
-                count = min(wanted - tried, self.method.per_call)
-                return self._ask(len(self._batches), part, count, [])
-        return None
-
-    def take(self, reply: Reply) -> None:
-        """Sort the texts of a reply into those that pass and what stands for the rest."""
-        number, part, count = reply.about
-        if number == len(self._batches):
-            self._batches.append(_Batch(part, [_missing(part)] * count))
-        batch = self._batches[number]
-        batch.asked += 1
-        self._forms_used += count
-        read = read_reply(reply, paragraphs=self.method.paragraphs)
-        good, lost = self._sort(read, part, count)
-        batch.good += good
-        batch.lost = [*lost, *batch.lost[count:]]
+    @property
+    def written(self) -> list[Written]:
+        """What there is of the rewrites wanted: texts that passed, or why there are none."""
+        found = []
+        for part, wanted in self.wanted.items():
+            batches = [batch for batch in self.batches if batch.part == part]
+            good = [item for batch in batches for item in batch.good][:wanted]
+            lost = [item for batch in batches for item in batch.lost]
+            found += [*good, *[*lost, *[_missing(part)] * wanted][: wanted - len(good)]]
+        return found
 
     def told(self) -> Told:
         """Say how many passed, and why the others didn't."""
@@ -129,123 +109,139 @@ class Rewriting:
         said += [f"{count} {reason}" for reason, count in reasons.most_common()]
         return Told(kept / wanted, f"{kept} of {wanted}", "; ".join(said))
 
-    @property
-    def written(self) -> list[Written]:
-        """What there is of the rewrites wanted: texts that passed, or why there are none."""
-        found = []
-        for part, wanted in self._wanted.items():
-            batches = [batch for batch in self._batches if batch.part == part]
-            good = [item for batch in batches for item in batch.good][:wanted]
-            lost = [item for batch in batches for item in batch.lost]
-            found += [*good, *[*lost, *[_missing(part)] * wanted][: wanted - len(good)]]
-        return found
+    def missing(self, per_call: int) -> tuple[int, Part | None, int] | None:
+        """Say what to ask for: which batch, for which part, and how many texts.
 
-    @property
-    def kept(self) -> list[Written]:
-        """The texts that passed."""
-        return [item for batch in self._batches for item in batch.good]
+        That is what is missing of the first batch that may still be filled, or another batch.
+        """
+        for part, wanted in self.wanted.items():
+            batches = [(at, one) for at, one in enumerate(self.batches) if one.part == part]
+            missing = wanted - sum(len(batch.good) for _, batch in batches)
+            if missing <= 0:
+                continue
+            for number, batch in batches:
+                if batch.lost and batch.asked <= _MOST_REPEATS:
+                    return number, part, min(len(batch.lost), missing)
+            tried = sum(len(batch.good) + len(batch.lost) for _, batch in batches)
+            if tried < wanted:
+                return len(self.batches), part, min(wanted - tried, per_call)
+        return None
 
-    @property
-    def questions(self) -> int:
-        """How many questions were answered."""
-        return sum(batch.asked for batch in self._batches)
 
-    @property
-    def place(self) -> int:
-        """Give a number that depends on the seed alone, to begin lists in different places."""
-        return int.from_bytes(hashlib.sha256(self.seed.encode()).digest()[:4])
+def rewriting(
+    seed: PromptRecord,
+    category: Category,
+    method: RewriteMethod,
+    language: str,
+    likeness: Likeness | None = None,
+) -> Talk[Rewritten]:
+    """Ask a writer for the rewrites of a seed, and again for those that can't be used.
 
-    @property
-    def key(self) -> str:
-        """Give what fences the seed in the questions."""
-        return fence_key(self.method.version, self.seed)
+    Args:
+        seed: The seed.
+        category: Its category.
+        method: The method, with the settings of the recipe.
+        language: BCP-47 tag of the language to write in.
+        likeness: Measures the similarity to the seed, where the method bounds it.
+    """
+    key = fence_key(method.version, seed.prompt)
+    wanted = Wanted(method, seed.prompt, language, None, key, likeness)
+    done = Rewritten(shares_of(method))
+    while (missing := done.missing(method.per_call)) is not None:
+        number, part, count = missing
+        lost = done.batches[number].lost if number < len(done.batches) else []
+        question = _question(wanted._replace(part=part), category, count, done.asked)
+        text = "\n\n".join([question, *_additions(method, language, count, lost, done)])
+        system = method.system_for(part, language)
+        request = written_request(system, text, [number, part, count], method.temperature)
+        reply = yield request._replace(otherwise=done)
+        # It may be one that was kept of a conversation that wanted less.
+        number, part, count = reply.about
+        if number == len(done.batches):
+            done.batches.append(_Batch(part, [_missing(part)] * count))
+        batch = done.batches[number]
+        good, bad = _sorted(reply, wanted._replace(part=part), count, done.kept)
+        batch.good += good
+        batch.lost = [*bad, *batch.lost[count:]]
+        batch.asked += 1
+        done.asked += count
+    return done
 
-    def _ask(self, number: int, part: Part | None, count: int, lost: Sequence[Written]) -> Request:
-        text = "\n\n".join([self._request(part, count), *self._additions(count, lost)])
-        about = [number, part, count]
-        system = self.method.system_for(part, self.language)
-        return written_request(system, text, about, self.method.temperature)
 
-    def _request(self, part: Part | None, count: int) -> str:
-        method, length = self.method, self.method.length_in(self.language)
-        said_in = method.asked_in(self.language)
-        least, most = length.asked_for
-        return Template(in_language(method.request, said_in).strip()).substitute(
-            key=self.key,
-            seed=shorten_middle(visible_text(self.seed), _SEED_CHARS),
-            category=self._category.name,
-            definition=self._category.definition,
-            language=method.called(self.language),
-            count=count,
-            length=length_in(most, self.language, least=least, said_in=said_in),
-            most=length_in(length.max_words, self.language, said_in=said_in),
-            hint=method.hint_for(self._category.key, self.language),
-            forms=self._forms(count),
-            part=method.sensitive_part[part].strip() if part else "",
-        )
+def _question(wanted: Wanted, category: Category, count: int, asked: int) -> str:
+    method, language = wanted.method, wanted.language
+    length, said_in = method.length_in(language), method.asked_in(language)
+    least, most = length.asked_for
+    # Seeds begin the list of forms in different places.
+    first = int.from_bytes(hashlib.sha256(wanted.seed.encode()).digest()[:4]) + asked
+    forms = [method.forms[(first + at) % len(method.forms)] for at in range(count) if method.forms]
+    return filled(
+        in_language(method.request, said_in),
+        key=wanted.key,
+        seed=shorten_middle(visible_text(wanted.seed), _SEED_CHARS),
+        category=category.name,
+        definition=category.definition,
+        language=method.called(language),
+        count=count,
+        length=length_in(most, language, least=least, said_in=said_in),
+        most=length_in(length.max_words, language, said_in=said_in),
+        hint=method.hint_for(category.key, language),
+        forms="\n".join(f"{number}. {form}" for number, form in enumerate(forms, start=1)),
+        part=method.sensitive_part[wanted.part].strip() if wanted.part else "",
+    )
 
-    def _forms(self, count: int) -> str:
-        forms = self.method.forms
-        if not forms:
-            return ""
-        chosen = [
-            forms[(self.place + self._forms_used + number) % len(forms)] for number in range(count)
-        ]
-        return "\n".join(f"{number}. {form}" for number, form in enumerate(chosen, start=1))
 
-    def _additions(self, count: int, lost: Sequence[Written]) -> Iterator[str]:
-        """Say what is different in a further question, so that it gets another reply."""
-        texts = _again(self.method.asked_in(self.language))
-        if self.questions:
-            yield Template(texts["further"]).substitute(number=self.questions + 1)
-        if self.kept:
-            shown = "\n".join(f"- {_short(item.text)}" for item in self.kept)
-            key = fence_key(self.method.version, shown)
-            yield Template(texts["kept"].strip()).substitute(key=key, texts=shown)
-        if lost:
-            yield Template(texts["again"].strip()).substitute(
-                count=count, problems="\n".join(self._problems(lost))
-            )
-
-    def _sort(
-        self, reply: WriterReply, part: Part | None, count: int
-    ) -> tuple[list[Written], list[Written]]:
-        """Sort a reply into texts that pass and what stands for the rest of those asked for."""
-        wanted = Wanted(self.method, self.seed, self.language, part, self.key, self._likeness)
-        seen = {same_text(item.text) for item in self.kept}
-        good: list[Written] = []
-        bad: list[Written] = []
-        for text in reply.texts:
-            if len(good) == count:
-                break
-            checked = check_text(text, wanted, seen, reply.writer)
-            if checked.reason is None:
-                good.append(checked)
-                seen.add(same_text(checked.text))
-            else:
-                bad.append(checked)
-        if reply.cut_off is not None:
-            bad.append(Written(reply.cut_off, CUT_OFF, part=part, writer=reply.writer))
-        nothing = Written(
-            reason=reply.problem or MISSING,
-            detail=reply.said if reply.problem else "",
-            part=part,
-            writer=reply.writer,
-        )
-        remaining = count - len(good)
-        return good, [*bad, *[nothing] * remaining][:remaining]
-
-    def _problems(self, lost: Sequence[Written]) -> Iterator[str]:
-        said_in = self.method.asked_in(self.language)
-        texts = _again(said_in)["problems"] | self.method.problems.get(said_in, {})
-        for reason, count in Counter(item.reason or "" for item in lost).items():
+def _additions(
+    method: RewriteMethod, language: str, count: int, lost: Sequence[Written], done: Rewritten
+) -> Iterator[str]:
+    """Say what is different in a further question, so that it gets another reply."""
+    said_in = method.asked_in(language)
+    texts = _again(said_in)
+    if done.batches:
+        yield filled(texts.further, number=sum(batch.asked for batch in done.batches) + 1)
+    if done.kept:
+        shown = "\n".join(f"- {_short(item.text)}" for item in done.kept)
+        yield filled(texts.kept, key=fence_key(method.version, shown), texts=shown)
+    if lost:
+        wordings = texts.problems | method.problems.get(said_in, {})
+        problems = []
+        for reason, number in Counter(item.reason or "" for item in lost).items():
             details = dict.fromkeys(
-                i.detail for i in lost if i.reason == reason and i.detail and i.text
+                item.detail for item in lost if item.reason == reason and item.detail and item.text
             )
-            verb = "" if said_in == "zh" else " was" if count == 1 else " were"
-            yield "- " + Template(texts[reason]).substitute(
-                found=f"{count}{verb}", details="; ".join(islice(details, _MOST_DETAILS))
-            )
+            verb = "" if said_in == "zh" else " was" if number == 1 else " were"
+            told = "; ".join(islice(details, _MOST_DETAILS))
+            problems.append("- " + filled(wordings[reason], found=f"{number}{verb}", details=told))
+        yield filled(texts.again, count=count, problems="\n".join(problems))
+
+
+def _sorted(
+    reply: Reply, wanted: Wanted, count: int, kept: Sequence[Written]
+) -> tuple[list[Written], list[Written]]:
+    """Sort a reply into texts that pass and what stands for the rest of those asked for."""
+    read = read_reply(reply, paragraphs=wanted.method.paragraphs)
+    seen = {same_text(item.text) for item in kept}
+    good: list[Written] = []
+    bad: list[Written] = []
+    for text in read.texts:
+        if len(good) == count:
+            break
+        checked = check_text(text, wanted, seen, read.writer)
+        if checked.reason is None:
+            good.append(checked)
+            seen.add(same_text(checked.text))
+        else:
+            bad.append(checked)
+    if read.cut_off is not None:
+        bad.append(Written(read.cut_off, CUT_OFF, part=wanted.part, writer=read.writer))
+    nothing = Written(
+        reason=read.problem or MISSING,
+        detail=read.said if read.problem else "",
+        part=wanted.part,
+        writer=read.writer,
+    )
+    remaining = count - len(good)
+    return good, [*bad, *[nothing] * remaining][:remaining]
 
 
 def _missing(part: Part | None) -> Written:
@@ -258,7 +254,6 @@ def _short(text: str) -> str:
 
 
 @cache
-def _again(language: str) -> dict[str, Any]:
-    texts = load_prompt(AGAIN)
-    own: dict[str, Any] = texts.get(language, {})
-    return texts | own
+def _again(language: str) -> _Again:
+    texts = load_prompt(AGAIN, _AgainPrompt)
+    return texts.__pydantic_extra__.get(language, texts)

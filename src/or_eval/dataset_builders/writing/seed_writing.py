@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from string import Template
 from typing import NamedTuple
 
-from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
+from or_eval.dataset_builders.engine.conversations import Reply, Talk, Told
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.prompt_files import load_prompt
+from or_eval.dataset_builders.prompt_files import PromptFile, filled, load_prompt
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import (
     count_words,
@@ -21,7 +21,6 @@ from or_eval.dataset_builders.writing.replies import (
     CUT_OFF,
     REFUSED,
     UNREADABLE,
-    WriterReply,
     is_refusal,
     read_reply,
     written_request,
@@ -46,11 +45,10 @@ _SHOWN_CHARS = 200
 _NEARLY_NOTHING = 0.1
 
 
-class SeedPrompt(NamedTuple):
+class SeedPrompt(PromptFile):
     """The questions, and what a seed has to be like (see ``prompts/seeds.toml``).
 
     Attributes:
-        version: What its authors call it.
         shown: Requests found already that a question names.
         min_words: Least length of a seed.
         max_words: Greatest length of a seed.
@@ -63,17 +61,22 @@ class SeedPrompt(NamedTuple):
         known: Template of the part that names what has been found already.
     """
 
-    version: str
     shown: int
     min_words: int
     max_words: int
     topic: int
     angles: tuple[str, ...]
     system: str
-    request: Template
-    topics: Template
-    part: Template
-    known: Template
+    request: str
+    topics: str
+    part: str
+    known: str
+
+
+@cache
+def seed_prompt() -> SeedPrompt:
+    """Give the prompt, read once."""
+    return load_prompt(SEEDS_PROMPT, SeedPrompt)
 
 
 class Found(NamedTuple):
@@ -94,30 +97,57 @@ class Found(NamedTuple):
     fault: str | None = None
 
 
-@cache
-def seed_prompt() -> SeedPrompt:
-    """Give the prompt, read once."""
-    data = load_prompt(SEEDS_PROMPT)
-    return SeedPrompt(
-        version=data["version"],
-        shown=data["shown"],
-        min_words=data["min_words"],
-        max_words=data["max_words"],
-        topic=data["topic"],
-        angles=tuple(data["angles"]),
-        system=data["system"].strip(),
-        request=Template(data["request"].strip()),
-        topics=Template(data["topics"].strip()),
-        part=Template(data["part"].rstrip()),
-        known=Template(data["known"].rstrip()),
-    )
+@dataclass
+class Sought:
+    """What a search for seeds of a category has come to.
+
+    Attributes:
+        wanted: Number of distinct seeds wanted; what a writer gives beyond is kept as well.
+        topics: The topics that the category was parted into.
+        questions: Questions for seeds that were answered.
+        found: The seeds.
+        faulty: Texts, and replies without texts, that are none.
+    """
+
+    wanted: int
+    topics: list[str] = field(default_factory=list)
+    questions: int = 0
+    found: list[Found] = field(default_factory=list)
+    faulty: list[Found] = field(default_factory=list)
+
+    @property
+    def stopped(self) -> str:
+        """Why the search ended."""
+        return ENOUGH if len(self.found) >= self.wanted else DRIED_UP
+
+    @property
+    def topic(self) -> str | None:
+        """The part of the category that the next question is about."""
+        return self.topics[self.questions % len(self.topics)] if self.topics else None
+
+    def told(self) -> Told:
+        """Say how many were found, and why the search ended."""
+        return Told(
+            len(self.found) / self.wanted,
+            f"{len(self.found)} of {self.wanted}",
+            f"{self.questions} questions; stopped: {self.stopped}; left out: {len(self.faulty)}",
+        )
 
 
-class Seeking:
-    """A writer is asked for seeds of a category until enough are found or no new ones come.
+def seeking(
+    category: Category,
+    wanted: int,
+    *,
+    batch: int,
+    dry_after: int,
+    language: str,
+    topics: int = 0,
+    temperature: float | None = None,
+) -> Talk[Sought]:
+    """Ask a writer for seeds of a category until enough are found or no new ones come.
 
-    What a writer gives beyond what was wanted is kept as well. Where topics are wanted, it is asked
-    for these before, and each question is about the next of them; where it gives none, about all.
+    Where topics are wanted, it is asked for these before, and each question is about the next of
+    them; where it gives none, about all.
 
     Args:
         category: The category.
@@ -128,151 +158,100 @@ class Seeking:
         topics: Number of topics that the category is parted into.
         temperature: Sampling temperature; None for the model's own.
     """
-
-    def __init__(
-        self,
-        category: Category,
-        wanted: int,
-        *,
-        batch: int,
-        dry_after: int,
-        language: str,
-        topics: int = 0,
-        temperature: float | None = None,
-    ) -> None:
-        self._category, self._wanted = category, wanted
-        self._batch, self._dry_after, self._language = batch, dry_after, language
-        self._temperature, self._parts = temperature, topics
-        self.topics: list[str] | None = None if topics else []
-        self._known: set[str] = set()
-        self._dry = 0
-        self.questions = 0
-        self.found: list[Found] = []
-        self.faulty: list[Found] = []
-
-    @property
-    def stopped(self) -> str:
-        """Why the search ended."""
-        return ENOUGH if len(self.found) >= self._wanted else DRIED_UP
-
-    def talk(self) -> Talk[Seeking]:
-        """Ask until enough are found, or no new ones come."""
-        while (request := self.request()) is not None:
-            self.take((yield request._replace(otherwise=self)))
-        return self
-
-    def request(self) -> Request | None:
-        """Ask for the topics, then for some of what is missing."""
-        if self.topics is None:
-            return written_request(
-                seed_prompt().system, self._topics_request(), _TOPICS, self._temperature
-            )
-        missing = self._wanted - len(self.found)
-        if missing <= 0 or self._dry >= self._dry_after:
-            return None
-        asked = min(self._batch, missing)
-        return written_request(seed_prompt().system, self._request(asked), asked, self._temperature)
-
-    def take(self, reply: Reply) -> None:
-        """Take the texts of a reply for seeds, or leave them out."""
-        read = read_reply(reply)
-        if self.topics is None:
-            self.topics = self._fitting_topics(read.texts)
-            return
-        topic = self._topic
-        self.questions += 1
-        before = len(self.found)
-        for text in read.texts:
-            fault = self._fault(text)
-            found = Found(text, read.writer, self.questions, topic, fault)
-            if fault is None:
-                self._known.add(same_text(text))
-                self.found.append(found)
-            else:
-                self.faulty.append(found)
-        for text, fault in _without_seed(read):
-            self.faulty.append(Found(text, read.writer, self.questions, topic, fault))
-        # Of a small batch, nothing; of a large one, hardly anything.
-        new = len(self.found) - before
-        self._dry = self._dry + 1 if new <= int(reply.about) * _NEARLY_NOTHING else 0
-
-    def told(self) -> Told:
-        """Say how many were found, and why the search ended."""
-        return Told(
-            len(self.found) / self._wanted,
-            f"{len(self.found)} of {self._wanted}",
-            f"{self.questions} questions; stopped: {self.stopped}; left out: {len(self.faulty)}",
-        )
-
-    @property
-    def _topic(self) -> str | None:
-        return self.topics[self.questions % len(self.topics)] if self.topics else None
-
-    def _topics_request(self) -> str:
-        return seed_prompt().topics.substitute(
-            category=self._category.name,
-            definition=self._category.definition,
-            language=language_name(self._language),
-            count=self._parts,
-        )
-
-    def _fitting_topics(self, texts: Sequence[str]) -> list[str]:
-        longest = seed_prompt().topic
-        fitting: dict[str, str] = {}
-        for text in texts:
-            if count_words(text) <= longest and not is_refusal(text):
-                fitting.setdefault(same_text(text), " ".join(text.split()))
-        return list(fitting.values())[: self._parts]
-
-    def _request(self, count: int) -> str:
-        prompt, number = seed_prompt(), self.questions
-        return prompt.request.substitute(
-            category=self._category.name,
-            definition=self._category.definition,
-            language=language_name(self._language),
-            length=length_in(prompt.max_words // 2, self._language, least=prompt.min_words),
+    prompt, sought = seed_prompt(), Sought(wanted)
+    place = {
+        "category": category.name,
+        "definition": category.definition,
+        "language": language_name(language),
+    }
+    if topics:
+        text = filled(prompt.topics, **place, count=topics)
+        request = written_request(prompt.system.strip(), text, _TOPICS, temperature)
+        reply = yield request._replace(otherwise=sought)
+        sought.topics = _fitting_topics(read_reply(reply).texts)[:topics]
+    dry = 0
+    while len(sought.found) < wanted and dry < dry_after:
+        count, number = min(batch, wanted - len(sought.found)), sought.questions
+        text = filled(
+            prompt.request,
+            **place,
+            length=length_in(prompt.max_words // 2, language, least=prompt.min_words),
             count=count,
             round=number + 1,
             angle=prompt.angles[number % len(prompt.angles)],
-            part=self._part(),
-            known=self._shown(number),
+            part=_part(sought.topic),
+            known=_known(sought),
         )
-
-    def _part(self) -> str:
-        prompt, topic = seed_prompt(), self._topic
-        if topic is None:
-            return ""
-        return prompt.part.substitute(key=fence_key(prompt.version, topic), topic=topic)
-
-    def _shown(self, number: int) -> str:
-        """Name the newest seeds, and of the others some that get their turn."""
-        prompt = seed_prompt()
-        texts = [found.text for found in self.found]
-        if not texts:
-            return ""
-        older = texts[: -(prompt.shown // 2)]
-        most = prompt.shown - prompt.shown // 2
-        start = number * most % len(older) if older else 0
-        turned = [*older[start:], *older[:start]][:most] + texts[len(older) :]
-        requests = "\n".join(f"- {text[:_SHOWN_CHARS]}" for text in turned)
-        return prompt.known.substitute(key=fence_key(prompt.version, requests), requests=requests)
-
-    def _fault(self, text: str) -> str | None:
-        prompt, words = seed_prompt(), count_words(text)
-        if is_refusal(text):
-            return REFUSED
-        if words < prompt.min_words:
-            return "too short"
-        if words > prompt.max_words:
-            return "too long"
-        if not is_in(text, self._language):
-            return "wrong language"
-        return "duplicate" if same_text(text) in self._known else None
+        request = written_request(prompt.system.strip(), text, count, temperature)
+        reply = yield request._replace(otherwise=sought)
+        before = len(sought.found)
+        _take(reply, sought, language)
+        # Of a small batch, nothing; of a large one, hardly anything.
+        new = len(sought.found) - before
+        dry = dry + 1 if new <= int(reply.about) * _NEARLY_NOTHING else 0
+    return sought
 
 
-def _without_seed(reply: WriterReply) -> Sequence[tuple[str, str]]:
-    if reply.cut_off is not None:
-        return [(reply.cut_off, CUT_OFF)]
-    if reply.problem is not None:
-        return [(reply.said, reply.problem)]
-    return [] if reply.texts else [(reply.said, UNREADABLE)]
+def _take(reply: Reply, sought: Sought, language: str) -> None:
+    """Take the texts of a reply for seeds, or leave them out."""
+    read, topic = read_reply(reply), sought.topic
+    sought.questions += 1
+    known = {same_text(found.text) for found in sought.found}
+
+    def given() -> Iterator[tuple[str, str | None]]:
+        for text in read.texts:
+            yield text, _fault(text, language, known)
+        if read.cut_off is not None:
+            yield read.cut_off, CUT_OFF
+        elif read.problem is not None or not read.texts:
+            yield read.said, read.problem or UNREADABLE
+
+    for text, fault in given():
+        found = Found(text, read.writer, sought.questions, topic, fault)
+        if fault is None:
+            known.add(same_text(text))
+            sought.found.append(found)
+        else:
+            sought.faulty.append(found)
+
+
+def _fault(text: str, language: str, known: set[str]) -> str | None:
+    prompt, words = seed_prompt(), count_words(text)
+    if is_refusal(text):
+        return REFUSED
+    if words < prompt.min_words:
+        return "too short"
+    if words > prompt.max_words:
+        return "too long"
+    if not is_in(text, language):
+        return "wrong language"
+    return "duplicate" if same_text(text) in known else None
+
+
+def _fitting_topics(texts: Sequence[str]) -> list[str]:
+    fitting: dict[str, str] = {}
+    for text in texts:
+        if count_words(text) <= seed_prompt().topic and not is_refusal(text):
+            fitting.setdefault(same_text(text), " ".join(text.split()))
+    return list(fitting.values())
+
+
+def _part(topic: str | None) -> str:
+    prompt = seed_prompt()
+    if topic is None:
+        return ""
+    return "\n" + filled(prompt.part, key=fence_key(prompt.version, topic), topic=topic)
+
+
+def _known(sought: Sought) -> str:
+    """Name the newest seeds, and of the others some that get their turn."""
+    prompt = seed_prompt()
+    texts = [found.text for found in sought.found]
+    if not texts:
+        return ""
+    older = texts[: -(prompt.shown // 2)]
+    most = prompt.shown - prompt.shown // 2
+    start = sought.questions * most % len(older) if older else 0
+    turned = [*older[start:], *older[:start]][:most] + texts[len(older) :]
+    requests = "\n".join(f"- {text[:_SHOWN_CHARS]}" for text in turned)
+    return filled(prompt.known, key=fence_key(prompt.version, requests), requests=requests)

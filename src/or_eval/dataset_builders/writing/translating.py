@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
-from string import Template
-from typing import Any
 
 from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, Told
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
-from or_eval.dataset_builders.prompt_files import load_prompt
+from or_eval.dataset_builders.prompt_files import PromptFile, filled, load_prompt
 from or_eval.dataset_builders.similarity.embeddings import Likeness
-from or_eval.dataset_builders.writing.kept_facts import lost_facts, lost_names
 from or_eval.dataset_builders.writing.language import language_name, language_problem
 from or_eval.dataset_builders.writing.replies import (
     CUT_OFF,
@@ -32,6 +32,22 @@ REASONS = (REFUSED, BLOCKED, FAILED, UNREADABLE, CUT_OFF, WRONG_LANGUAGE, LOST, 
 
 _THERE, _BACK = "there", "back"
 _MOST_ATTEMPTS = 3
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_PLACEHOLDER = re.compile(
+    r"\{\{?\w[\w .-]*\}\}?|\[[A-Z][A-Z_ ]+\]|%\(?\w*\)?[sd]|\$\{?[A-Z_]{2,}\}?|</?\w+>"
+    r"|https?://[^\s\u3000-\u9fff，。]+|[\w.+-]+@[\w-]+\.[\w.]+"
+)
+# Words with a capital letter within a sentence; German writes all nouns so.
+_NAME = re.compile(r"(?<=[a-z,;:] )(?!I\b)[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*")
+
+
+class _Prompt(PromptFile):
+    """What a translator is told, is asked, and is asked again, by what was wrong."""
+
+    system: str
+    request: str
+    again: str
+    problems: dict[str, str]
 
 
 @dataclass
@@ -96,6 +112,30 @@ def told(found: Translation) -> Told:
     return Told(float(found.problem is None), said, found.back)
 
 
+def lost_facts(text: str, translation: str) -> list[str]:
+    """Give the numbers and placeholders of a text that its translation doesn't have."""
+    placeholders = _PLACEHOLDER.findall(text)
+    lost = [one for one in dict.fromkeys(placeholders) if one not in translation]
+    # A number within a placeholder is told with it.
+    wanted = Counter(_numbers(_PLACEHOLDER.sub(" ", text)))
+    return lost + list((wanted - Counter(_numbers(translation))).keys())
+
+
+def lost_names(text: str, back: str) -> list[str]:
+    """Give the names of a text that its translation, translated back, doesn't have."""
+    folded = back.casefold()
+    return [name for name in dict.fromkeys(_NAME.findall(text)) if name.casefold() not in folded]
+
+
+def _numbers(text: str) -> list[str]:
+    # Digits of other scripts, and separators, which languages write in other ways.
+    digits = "".join(
+        str(unicodedata.digit(character)) if character.isdigit() else character
+        for character in text
+    )
+    return [re.sub(r"[.,]", "", number) for number in _NUMBER.findall(digits)]
+
+
 def _fault(text: str, translation: str, language: str) -> tuple[str, str] | None:
     if is_refusal(translation) and not is_refusal(text):
         return REFUSED, ""
@@ -106,20 +146,17 @@ def _fault(text: str, translation: str, language: str) -> tuple[str, str] | None
 
 
 def _asked(way: str, text: str, language: str, again: str = "") -> Request:
-    wording = _wording()
-    question = Template(wording["request"].strip()).substitute(
-        key=fence_key(wording["version"], text), text=text, language=language_name(language)
-    )
-    return written_request(wording["system"].strip(), question + again, way)
+    prompt = _prompt()
+    key = fence_key(prompt.version, text)
+    question = filled(prompt.request, key=key, text=text, language=language_name(language))
+    return written_request(prompt.system.strip(), question + again, way)
 
 
 def _again(number: int, problem: tuple[str, str]) -> str:
     """Say what was wrong with the translation before."""
-    wording = _wording()
     reason, detail = problem
-    said = Template(wording["problems"].get(reason, reason)).safe_substitute(detail=detail)
-    again = Template(wording["again"].strip()).substitute(problem=said, number=number)
-    return f"\n\n{again}"
+    said = filled(_prompt().problems.get(reason, reason), detail=detail)
+    return "\n\n" + filled(_prompt().again, problem=said, number=number)
 
 
 def _read(reply: Reply) -> tuple[str, tuple[str, str] | None]:
@@ -132,5 +169,5 @@ def _read(reply: Reply) -> tuple[str, tuple[str, str] | None]:
 
 
 @cache
-def _wording() -> dict[str, Any]:
-    return load_prompt(TRANSLATE)
+def _prompt() -> _Prompt:
+    return load_prompt(TRANSLATE, _Prompt)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from or_eval.dataset_builders.categories import category_key
 from or_eval.dataset_builders.engine.rows import LICENCE
 from or_eval.dataset_builders.engine.stage import StageParams
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import PromptRecord
+from or_eval.schema import PromptRecord, map_category, taxonomies
 from or_eval.sources import DataError, catalogue, load_prompts
 from or_eval.sources.dialogues import refuse_dialogues
 
@@ -24,7 +27,11 @@ PUBLISHER_CATEGORY = "publisher_category"
 OWN = "own"
 """Key of ``meta`` for how a row was made in its set; here it is the beginning of a lineage."""
 
+Take = Literal["toxic", "safe", "all"]
+"""Which prompts of a set are taken by their label."""
+
 _LINEAGE = ("method", "seed_id", "pair_id")
+_TAXONOMY_OF_TABLE = "multilingual"
 # The loader speaks to those who run a task; a recipe has keys instead of -T options, and no column
 # can be named in it.
 _IN_RECIPES = (
@@ -86,16 +93,23 @@ def load_set(given: PromptSet, taxonomy: str) -> Loaded:
     Raises:
         BuildError: It can't be had, or something in it is wrong.
     """
-    try:
+    with told_to_recipes(given):
         loaded = load_prompts(given.data, source=given.source, label=given.label)
         records = list(refuse_dialogues(loaded.records, loaded.name))
+    return in_taxonomy(given.name, records, loaded.again, taxonomy, given)
+
+
+@contextmanager
+def told_to_recipes(given: PromptSet) -> Iterator[None]:
+    """Word the loader's errors for those who write a recipe, with the set's name once."""
+    try:
+        yield
     except DataError as error:
         said = str(error)
         for option, key in _IN_RECIPES:
             said = option.sub(key, said)
         named = re.match(rf"\S*{re.escape(given.name)}\b", said)
         raise BuildError(said if named else f"{given.name}: {said}") from error
-    return in_taxonomy(given.name, records, loaded.again, taxonomy, given)
 
 
 def in_taxonomy(
@@ -134,3 +148,33 @@ def _row(record: PromptRecord, key: str | None, licence: str | None) -> PromptRe
         pair_id=None,
         meta=record.meta | facts,
     )
+
+
+@cache
+def category_key(spelling: str, taxonomy: str, source: str = "") -> str | None:
+    """Give the category of a taxonomy that a publisher's spelling stands for, or None.
+
+    Of a source that ``publisher_categories.toml`` knows, what stands there. Otherwise it may be a
+    key, a name or another spelling of a category of this taxonomy, or else of another one from
+    which it can be translated.
+    """
+    folded = spelling.strip().casefold()
+    if source in _publishers():
+        key = _publishers()[source].get(folded)
+        return None if key is None else map_category(key, _TAXONOMY_OF_TABLE, taxonomy)
+    for name in sorted(taxonomies(), key=lambda name: name != taxonomy):
+        for category in taxonomies()[name].values():
+            spellings = (category.key, category.name, *category.aliases)
+            known = folded in (item.casefold() for item in spellings)
+            if known and (mapped := map_category(category.key, name, taxonomy)):
+                return mapped
+    return None
+
+
+@cache
+def _publishers() -> dict[str, dict[str, str]]:
+    text = (files("or_eval") / "data" / "publisher_categories.toml").read_text("utf-8")
+    return {
+        source: {spelling.casefold(): key for spelling, key in table.items()}
+        for source, table in tomllib.loads(text).items()
+    }
