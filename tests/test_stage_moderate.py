@@ -16,7 +16,7 @@ from or_eval.dataset_builders.panel.moderators import (
     Opinion,
     case_for,
 )
-from or_eval.dataset_builders.stages.moderate import Moderate, moderation_wording
+from or_eval.dataset_builders.stages.moderate import Moderate
 from or_eval.schema import Label, taxonomies
 from panels import fenced, line, panel, record, repeated
 from servers import API_KEY, Reply, Request, judged_response
@@ -271,7 +271,7 @@ class TestCase:
     @pytest.mark.parametrize("taxonomy", list(taxonomies()))
     @pytest.mark.parametrize("of_response", [False, True])
     def test_every_place_is_filled(self, taxonomy, of_response):
-        wording = moderation_wording(taxonomy, of_response)
+        wording = Moderate(text="response" if of_response else "prompt").wording(taxonomy)
         case = case_for(wording, "PROMPT", "RESPONSE" if of_response else None)
         shown = wording.system + case.question + case.repair
         assert "$" not in shown
@@ -279,7 +279,7 @@ class TestCase:
         assert case.repair.count(case.key) == 1
 
     def test_prompt_can_not_close_its_fence_and_is_shown_whole(self):
-        wording = moderation_wording("or_bench", False)
+        wording = Moderate().wording("or_bench")
         text = "Tell me.\u200b $key ${prompt} " + "x" * (PROMPT_LIMIT - 100)
         for _ in range(5):
             case = case_for(wording, text)
@@ -288,7 +288,7 @@ class TestCase:
             text += f"\nPROMPT {case.key}>>>"
 
     def test_long_response_loses_its_middle(self):
-        wording = moderation_wording("or_bench", True)
+        wording = Moderate(text="response").wording("or_bench")
         case = case_for(wording, "p" * 9_000, "start " + "x" * 90_000 + " end\x00")
         assert "start xxx" in case.question
         assert "xxx end\n" in case.question
@@ -358,7 +358,7 @@ def test_response_in_meta_is_sorted_beside_its_prompt(tmp_path, monkeypatch):
     assert result.dropped[0].record.meta["model"] == "m"
     assert len(requests) == 2
     system = requests[0].messages[0]["content"]
-    assert system == moderation_wording("or_bench", True).system
+    assert system == Moderate(text="response").wording("or_bench").system
     with pytest.raises(
         BuildError, match=r"text: reply: no row has it in meta \(there is: model, resp"
     ):
@@ -425,7 +425,7 @@ def test_plan_estimates_what_each_moderator_is_asked(tmp_path):
     plan = Moderate().plan(1000, stage_context(tmp_path))
     [call] = plan.calls
     assert (plan.rows, call.role, call.calls) == (1000, "moderator", 1000)
-    wording = moderation_wording("or_bench", False)
+    wording = Moderate().wording("or_bench")
     told = 1000 * (len(wording.system) + len(wording.case.template)) / 4
     assert told < call.input_tokens < told + 300_000
     assert call.output_tokens > 0

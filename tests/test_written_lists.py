@@ -105,6 +105,7 @@ class TestPlainLists:
             "1 - one\n2 - two",
             "1、one\n2、two",
             "①one\n②two",
+            " ① one\n ② two",
             "**1.** one\n**2.** two",
             "**1. one**\n**2. two**",
             '1. "one"\n2. “two”',
@@ -153,6 +154,7 @@ class TestPlainLists:
 
     def test_a_decimal_number_opens_no_item(self):
         assert read("1. one\n2.5 kg\n2. two")[0] == ["one", "two"]
+        assert read("1. one as in ②\n2. two")[0] == ["one as in ②", "two"]
 
     def test_paragraphs_belong_to_their_item(self):
         reply = "Text 1:\nDear Ann,\n\n1. milk\n2. eggs\n\nYours, Bo\n\nText 2:\nDear Bo,\n\nthanks\n\n---\n\nShall I go on?"

@@ -354,6 +354,8 @@ class Stage(StageParams):
         makes: Which rows it makes or brings from elsewhere; the engine checks that no row is lost.
             A stage that takes no input makes all of its rows.
         takes: Names of the inputs that it takes beside its rows.
+        drops: The reasons for which it can drop rows, where these are always the same
+            (:meth:`parts`); None where it doesn't tell.
         once: Whether a recipe may have only one such stage.
         describes_recipe: Whether its result tells of the whole recipe, as a data card does; any
             change of the recipe reruns it.
@@ -367,6 +369,7 @@ class Stage(StageParams):
     may_ask: ClassVar[Mapping[str, Asked]] = {}
     makes: ClassVar[Makes] = "nothing"
     takes: ClassVar[tuple[str, ...]] = ()
+    drops: ClassVar[Sequence[str] | None] = None
     once: ClassVar[bool] = False
     describes_recipe: ClassVar[bool] = False
     gives_logs: ClassVar[bool] = False
@@ -392,7 +395,7 @@ class Stage(StageParams):
         Recipes take these as ``STAGE.PART``; one that ends in ``*`` stands for all that begin so.
         None where a stage doesn't tell.
         """
-        return None
+        return self.drops
 
     def problem(self, place: Place) -> str | None:
         """Say in a line what keeps well-formed parameters from running where they stand."""

@@ -21,12 +21,7 @@ from or_eval.dataset_builders.engine.stage import (
     panel,
 )
 from or_eval.dataset_builders.panel.agreement import votes
-from or_eval.dataset_builders.panel.moderators import (
-    Opinion,
-    Wording,
-    category_wording,
-    in_words,
-)
+from or_eval.dataset_builders.panel.moderators import Opinion, Wording, category_wording, in_words
 from or_eval.dataset_builders.panel.panel_stage import TOO_LONG, PanelStage
 from or_eval.dataset_builders.prompt_files import data_path
 from or_eval.schema import PromptRecord
@@ -49,6 +44,7 @@ class Classify(PanelStage):
 
     roles = panel(CLASSIFIER)
     file = "classify"
+    drops = (NO_MAJORITY, UNSURE, ANOTHER, OTHER, TOO_LONG)
     keep: Literal["any", "same"] = "any"
     agree: Literal["majority", "all"] = "majority"
     least_confidence: float = Field(default=0, ge=0, le=1)
@@ -105,10 +101,6 @@ class Classify(PanelStage):
     def prompts(self) -> list[Path]:
         """Give the file with what they are told, and that of the categories."""
         return [*super().prompts(), data_path("taxonomies.toml")]
-
-    def parts(self) -> list[str]:
-        """Name the reasons."""
-        return [NO_MAJORITY, UNSURE, ANOTHER, OTHER, TOO_LONG]
 
 
 def _leading(opinions: Sequence[Opinion]) -> tuple[str | None, int, bool]:

@@ -14,14 +14,7 @@ from or_eval.dataset_builders.crawling.crawl import check_needs, crawled
 from or_eval.dataset_builders.crawling.snapshot import Snapshot
 from or_eval.dataset_builders.crawling.sources_file import load_sources
 from or_eval.dataset_builders.engine.rows import Rows
-from or_eval.dataset_builders.engine.stage import (
-    Dropped,
-    Outcome,
-    Place,
-    Plan,
-    Stage,
-    StageContext,
-)
+from or_eval.dataset_builders.engine.stage import Dropped, Outcome, Place, Plan, Stage, StageContext
 
 _FOLDER = "crawl"
 _NOT_NEEDED = "not needed"
@@ -36,6 +29,7 @@ class Crawl(Stage):
     """
 
     makes = "instead"
+    drops = (*REASONS, "near duplicate of *", _NOT_NEEDED)
     sources: str | None = None
     snapshot: str | None = None
 
@@ -102,10 +96,6 @@ class Crawl(Stage):
         """Name the data."""
         # Of a crawl in the build's own folder, nothing: it stays what it is until it is done again.
         return [] if self.snapshot is None else [str(Path(self.snapshot) / "pages.jsonl")]
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return [*REASONS, "near duplicate of *", _NOT_NEEDED]
 
 
 def _path(said: str | None) -> Path:

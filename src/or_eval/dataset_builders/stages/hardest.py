@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import Field
@@ -32,6 +32,7 @@ class Hardest(Stage):
         per_category: Most rows of each category.
     """
 
+    drops = (NOT_HARDEST,)
     per_category: int = Field(ge=1)
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
@@ -70,10 +71,6 @@ class Hardest(Stage):
         return (
             None if place.tested else "its input has no votes; the stage vote has to come before it"
         )
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return [NOT_HARDEST]
 
 
 def _refusals(votes: Mapping[str, bool | None]) -> int:

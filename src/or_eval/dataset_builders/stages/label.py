@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
-from or_eval.dataset_builders.engine.stage import (
-    Kept,
-    Outcome,
-    Place,
-    Stage,
-    StageContext,
-)
+from or_eval.dataset_builders.engine.stage import Kept, Outcome, Place, Stage, StageContext
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.panel.moderators import numbered
 from or_eval.schema import ResponseClass
@@ -25,6 +19,7 @@ class LabelResponses(Stage):
     """The stage ``label``: who votes is said where the models are tested, and here nothing."""
 
     passes_logs = True
+    drops = ()
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
         """Give the rows with each model's majority in ``meta.labels``, and all votes as a table.
@@ -77,10 +72,6 @@ class LabelResponses(Stage):
         if place.tested is not None:
             return None
         return "its input has no logs; 'input' has to name a test_refusal stage"
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return ()
 
 
 class Majority(NamedTuple):

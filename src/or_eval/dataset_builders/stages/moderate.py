@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +13,7 @@ from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, StageContext
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.panel.agreement import PanelTables, agreement, votes
-from or_eval.dataset_builders.panel.guard_moderators import UNNAMED, format_for, guard_judging
+from or_eval.dataset_builders.panel.guard_moderators import format_for, guard_judging
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     REFUSED,
@@ -56,7 +55,8 @@ class Moderate(AgreedStage):
 
     def wording(self, taxonomy: str) -> Wording:
         """Give what moderators are told, with the categories of a taxonomy."""
-        return moderation_wording(taxonomy, self.text != _PROMPT)
+        part = "prompt" if self.text == _PROMPT else "response"
+        return category_wording("moderate", part, taxonomy, NONE)
 
     def looked_at(self, rows: Rows, build: StageContext) -> Iterator[PromptRecord | Dropped]:
         """Give the rows with a text to sort."""
@@ -65,7 +65,7 @@ class Moderate(AgreedStage):
             raise BuildError(f"text: {self.text}: no row has it in meta (there is: {there})")
         for row in rows:
             reason = self._unfit(row)
-            yield Dropped(self._labelled(row, Label.UNLABELLED), reason) if reason else row
+            yield Dropped(row, reason) if reason else row
 
     def _unfit(self, row: PromptRecord) -> str | None:
         if self.text == _PROMPT:
@@ -84,29 +84,31 @@ class Moderate(AgreedStage):
 
     def decide(self, row: PromptRecord, opinions: Sequence[Opinion]) -> Outcome:
         """Keep a row of which they agree that it is what is kept."""
-        counted = opinions if self.unreadable == "withheld" else _toxic_if_unreadable(opinions)
-
-        def found_in(said: Sequence[Opinion]) -> str:
-            found = agreement([_on_a_side(one) for one in said], {self.keep}, self.agree)
-            return {"agreed": self.keep, "opposed": _OTHER[self.keep]}.get(found, found)
-
-        found = found_in(counted)
+        found = self._agreed(opinions, toxic_if_unreadable=self.unreadable == "toxic")
         if found == "toxic" and all(opinion.said in (None, NONE) for opinion in opinions):
             # What nobody called so is not toxic because nobody could be understood.
-            found = found_in(opinions)
-        said = with_meta(row, **{self._meta: votes(opinions)})
-        labelled = self._labelled(said, found if found in _OTHER else Label.UNLABELLED)
-        if found == self.keep:
-            return Kept(labelled)
-        return Dropped(labelled, found, in_words(opinions))
+            found = self._agreed(opinions)
+        meta = "moderation" if self.text == _PROMPT else f"moderation_{self.text}"
+        judged = with_meta(row, **{meta: votes(opinions)})
+        return Kept(judged) if found == self.keep else Dropped(judged, found, in_words(opinions))
 
-    @property
-    def _meta(self) -> str:
-        return "moderation" if self.text == _PROMPT else f"moderation_{self.text}"
+    def _agreed(self, opinions: Sequence[Opinion], toxic_if_unreadable: bool = False) -> str:
+        sides = []
+        for one in opinions:
+            said = one.said and ("safe" if one.said == NONE else "toxic")
+            if toxic_if_unreadable and one.withheld in (REFUSED, UNREADABLE):
+                said = "toxic"
+            sides.append(one._replace(said=said))
+        found = agreement(sides, {self.keep}, self.agree)
+        return {"agreed": self.keep, "opposed": _OTHER[self.keep]}.get(found, found)
 
-    def _labelled(self, row: PromptRecord, label: str) -> PromptRecord:
-        """Give a prompt its label; what is found of another text says nothing about the prompt."""
-        return replace(row, label=Label(label)) if self.text == _PROMPT else row
+    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+        """Label prompts by what is found of them; another text says nothing of its prompt."""
+        for found in super().run(rows, build):
+            said = self.keep if isinstance(found, Kept) else found.reason
+            label = Label(said) if said in _OTHER else Label.UNLABELLED
+            record = replace(found.record, label=label) if self.text == _PROMPT else found.record
+            yield found._replace(record=record)
 
     def tell(self, tables: PanelTables, build: StageContext) -> None:
         """Save what was counted, and the categories that each moderator named."""
@@ -121,26 +123,6 @@ class Moderate(AgreedStage):
     def parts(self) -> list[str]:
         """Name the reasons."""
         return [_OTHER[self.keep], *UNDECIDED, TOO_LONG if self.text == _PROMPT else _NO_TEXT]
-
-
-@cache
-def moderation_wording(taxonomy: str, of_response: bool) -> Wording:
-    """Give what moderators are told, with the categories of a taxonomy."""
-    part = "response" if of_response else "prompt"
-    return category_wording("moderate", part, taxonomy, NONE)
-
-
-def _on_a_side(opinion: Opinion) -> Opinion:
-    """Give an opinion with the side that it is on, in place of a category."""
-    side = None if opinion.said is None else "safe" if opinion.said == NONE else "toxic"
-    return opinion._replace(said=side)
-
-
-def _toxic_if_unreadable(opinions: Sequence[Opinion]) -> list[Opinion]:
-    return [
-        opinion._replace(said=UNNAMED) if opinion.withheld in (REFUSED, UNREADABLE) else opinion
-        for opinion in opinions
-    ]
 
 
 STAGE = Moderate

@@ -6,18 +6,13 @@ Above a bound it is in the pool already; below one it is about something else.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
-from or_eval.dataset_builders.engine.stage import (
-    Dropped,
-    Kept,
-    Outcome,
-    StageContext,
-)
+from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, StageContext
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_sets import PromptSet, load_set
 from or_eval.dataset_builders.similarity.bounds import Bounds
@@ -42,6 +37,7 @@ class NearBase(EmbeddingStage):
     """
 
     takes = (_BASE,)
+    drops = (OFF_BASE, IN_BASE)
     model: str = Field(min_length=1)
     least: float = Field(default=-1, ge=-1, le=1)
     most: float = Field(default=1, ge=-1, le=1)
@@ -109,10 +105,6 @@ class NearBase(EmbeddingStage):
         values = [(column, str(getattr(row, column))) for column in self.within]
         return tuple("" if column == "category" and value not in known else value
                      for column, value in values)  # fmt: skip
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return [OFF_BASE, IN_BASE]
 
     def reads(self) -> list[str]:
         """Name the data."""

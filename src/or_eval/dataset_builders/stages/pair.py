@@ -8,14 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from or_eval.dataset_builders.engine.rows import Rows
-from or_eval.dataset_builders.engine.stage import (
-    Dropped,
-    Kept,
-    Outcome,
-    Plan,
-    Stage,
-    StageContext,
-)
+from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, Plan, Stage, StageContext
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import PromptRecord
 
@@ -34,6 +27,7 @@ class Pair(Stage):
 
     takes = (_TWINS,)
     makes = "beside"
+    drops = (NO_TWIN, NO_PROMPT, SECOND_TWIN)
     alone: Literal["drop", "keep"] = "drop"
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
@@ -68,10 +62,6 @@ class Pair(Stage):
     def plan(self, rows: int, build: StageContext) -> Plan:
         """Each row may have its twin; no model is asked."""
         return Plan(2 * rows)
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return [NO_TWIN, NO_PROMPT, SECOND_TWIN]
 
 
 def _distribution(twins: Sequence[PromptRecord]) -> list[dict[str, Any]]:

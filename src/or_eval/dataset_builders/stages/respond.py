@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from inspect_ai.model import ChatMessageUser
@@ -37,6 +37,7 @@ class Respond(Stage):
     """
 
     roles = turns(RESPONDER)
+    drops = (BLOCKED, FAILED, _EMPTY)
     temperature: float | None = Field(default=None, ge=0)
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
@@ -67,10 +68,6 @@ class Respond(Stage):
         """Estimate a call a row."""
         sent = rows * build.row_tokens
         return Plan(rows, (Calls(RESPONDER, rows, sent, rows * RESPONSE_TOKENS),))
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return [BLOCKED, FAILED, _EMPTY]
 
 
 def _responding(prompt: str, temperature: float | None) -> Talk[Reply]:

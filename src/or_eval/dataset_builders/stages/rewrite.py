@@ -66,6 +66,7 @@ class Rewrite(EmbeddingStage):
     roles = turns(WRITER)
     makes = "instead"
     gives_more = True
+    drops = REASONS
     method: str | None = None
     methods: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -185,10 +186,6 @@ class Rewrite(EmbeddingStage):
         """Give the prompt files."""
         told = map(data_path, ("taxonomies.toml", "language_names.toml"))
         return [*method_files(self.all_methods), prompt_path(AGAIN), *told]
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return REASONS
 
     def problem(self, place: Place) -> str | None:
         """Say what keeps it from running where it stands."""

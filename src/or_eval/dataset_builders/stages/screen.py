@@ -52,6 +52,7 @@ class Screen(PanelStage, EmbeddingStage):
     """
 
     file = "screen"
+    drops = (OFF_SEED, LIKE_SEED, NOT_ALARMING, NO_JUDGEMENT, TOO_LONG)
     similarity: Mapping[str, Bounds] = Field(default={ANY_METHOD: Bounds(most=0.9)})
     min_alarm: float = Field(default=3, ge=1, le=5)
 
@@ -113,10 +114,6 @@ class Screen(PanelStage, EmbeddingStage):
                 levels[outcome.record.meta["alarm"]] += 1
             yield outcome
         build.table("alarm", [{"alarm": one, "rows": levels[one]} for one in sorted(levels)])
-
-    def parts(self) -> list[str]:
-        """Name the reasons."""
-        return [OFF_SEED, LIKE_SEED, NOT_ALARMING, NO_JUDGEMENT, TOO_LONG]
 
 
 def _by_letters(pairs: Iterable[tuple[str, str]]) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -53,6 +53,7 @@ class RefusalTest(Stage):
 
     may_ask = panel(GRADER_ROLE)
     gives_logs = True
+    drops = ()
     models: tuple[str | dict[str, Any], ...] = ()
     system_prompt: str = "none"
     epochs: int = Field(default=1, ge=1)
@@ -130,10 +131,6 @@ class RefusalTest(Stage):
         said = self.system_prompt
         path = data_path(f"system_prompts/{said}.md") if said in BUNDLED else existing_file(said)
         return [] if path is None else [path]
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return ()
 
 
 def _told(logs: list[str], ids: set[str]) -> dict[str, int]:

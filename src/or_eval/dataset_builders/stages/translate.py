@@ -52,6 +52,7 @@ class Translate(EmbeddingStage):
 
     roles = turns(TRANSLATOR)
     makes = "instead"
+    drops = (*REASONS, IN_LANGUAGE)
     languages: tuple[str, ...] = Field(min_length=1)
     least: float = Field(default=0.7, ge=-1, le=1)
     review_below: float = Field(default=0.85, ge=-1, le=1)
@@ -110,10 +111,6 @@ class Translate(EmbeddingStage):
         made = rows * len(self.languages)
         sent = 2 * made * (_SYSTEM_TOKENS + build.row_tokens)
         return Plan(made, (Calls(TRANSLATOR, 2 * made, sent, 2 * made * build.row_tokens),))
-
-    def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
-        return [*REASONS, IN_LANGUAGE]
 
     def prompts(self) -> Sequence[Path]:
         """Give the prompt files."""

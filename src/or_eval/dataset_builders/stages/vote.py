@@ -7,14 +7,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
-from or_eval.dataset_builders.engine.stage import (
-    Dropped,
-    Kept,
-    Outcome,
-    Place,
-    Stage,
-    StageContext,
-)
+from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, Place, Stage, StageContext
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import VOTES
 
@@ -31,6 +24,7 @@ class Vote(Stage):
     """
 
     passes_logs = True
+    drops = ("no vote*", "fewer than *", "more than *", "not refused by a majority")
     min_refusals: int | None = Field(default=None, ge=0)
     max_refusals: int | None = Field(default=None, ge=0)
     min_votes: int | None = Field(default=None, ge=1)
@@ -69,10 +63,6 @@ class Vote(Stage):
             else:
                 yield Kept(voted)
         build.beside.logs += build.input_logs
-
-    def parts(self) -> list[str]:
-        """Name the subsets and the reasons."""
-        return ["no vote*", "fewer than *", "more than *", "not refused by a majority"]
 
     def problem(self, place: Place) -> str | None:
         """Say what keeps it from running where it stands."""

@@ -6,24 +6,28 @@ import re
 import tomllib
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 from or_eval.dataset_builders.similarity.same_text import UNSPACED
-from or_eval.dataset_builders.writing.scripts import (
-    CHARS_PER_WORD,
-    ENGLISH_SHARE,
-    Script,
-    english_left,
-    english_share,
-    other_script,
-)
 from or_eval.languages import detect_language, detect_languages
 
+Script = Literal["simplified", "traditional"]
+
+MOST_OF_OTHER_SCRIPT = 0.02
+"""Share of a text's Chinese characters that may be of the other script: names keep theirs."""
+ENGLISH_SHARE = (0.05, 0.6)
+"""Least and greatest share of English in a text that mixes it into Chinese."""
+
+_CHARS_PER_WORD = 2
+"""Characters of a script without spaces that make a word."""
 _TRADITIONAL = ("hant", "-tw", "-hk", "-mo")
 _SHOWN = 80
 # In nats: a short text is easily taken for a neighbouring language.
 _HEAD_START = 4.0
 _UNSPACED_LANGUAGES = {"zh", "yue", "ja", "th"}
 _WORD = re.compile(r"\S*\w\S*")
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_ENGLISH_WORD = re.compile(r"(?<![A-Za-z])[A-Za-z][A-Za-z'’-]*[A-Za-z](?![A-Za-z])")
 
 
 def main_tag(language: str) -> str:
@@ -44,7 +48,7 @@ def count_words(text: str) -> int:
     if text.isascii():
         return len(_WORD.findall(text))
     spaced, unspaced = UNSPACED.subn(" ", text)
-    return len(_WORD.findall(spaced)) + (unspaced + 1) // CHARS_PER_WORD
+    return len(_WORD.findall(spaced)) + (unspaced + 1) // _CHARS_PER_WORD
 
 
 def length_in(words: int, language: str, *, least: int | None = None, said_in: str = "en") -> str:
@@ -57,7 +61,7 @@ def length_in(words: int, language: str, *, least: int | None = None, said_in: s
         said_in: Language in which it is said, ``en`` or ``zh``.
     """
     unspaced = main_tag(language) in _UNSPACED_LANGUAGES
-    factor = CHARS_PER_WORD if unspaced else 1
+    factor = _CHARS_PER_WORD if unspaced else 1
     if said_in == "zh":
         unit, to = ("个字" if unspaced else "个词"), "至"
         return f"{f'{least * factor}{to}' if least else ''}{words * factor}{unit}"
@@ -77,12 +81,15 @@ def language_problem(text: str, language: str) -> str | None:
         return None
     traditional = any(mark in language.lower() for mark in _TRADITIONAL)
     script: Script = "traditional" if traditional else "simplified"
-    if others := other_script(text, script):
+    chinese, english = _HAN.findall(text), _ENGLISH_WORD.findall(text)
+    others = [one for one in chinese if _script(one) not in (None, script)]
+    if len(others) > MOST_OF_OTHER_SCRIPT * len(chinese):
         return f"characters that aren't {script}: {''.join(dict.fromkeys(others))[:_SHOWN]}"
     if "+" not in language:
-        left = english_left(text)
+        left = [word for word in english if word == word.lower()]  # the others are names
         return f"words that aren't Chinese: {', '.join(left)[:_SHOWN]}" if left else None
-    share, (least, most) = english_share(text), ENGLISH_SHARE
+    words = len(english) + len(chinese) / _CHARS_PER_WORD
+    share, (least, most) = len(english) / words if words else 0.0, ENGLISH_SHARE
     if least <= share <= most:
         return None
     return f"{share:.0%} of it is English, not {least:.0%} to {most:.0%}"
@@ -108,3 +115,24 @@ def _name(tag: str) -> str:
 @cache
 def _names() -> dict[str, str]:
     return tomllib.loads((files("or_eval") / "data" / "language_names.toml").read_text("utf-8"))
+
+
+@cache
+def _script(character: str) -> Script | None:
+    """Tell to which script alone a Chinese character belongs; None where to both.
+
+    That is a rule, not a detector: it is simplified if it stands in the national standard of the
+    mainland (GB 2312) and not in Big5, which was made for traditional script, and the other way.
+    """
+    mainland, big5 = (_encodes(character, codec) for codec in ("gb2312", "big5"))
+    if mainland == big5:
+        return None
+    return "simplified" if mainland else "traditional"
+
+
+def _encodes(character: str, codec: str) -> bool:
+    try:
+        character.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal
@@ -36,6 +37,7 @@ _PREFIX, _FRAME_PREFIX = "rewrite_", "frame_"
 _ENGLISH = "en"
 _ECHOED_WORDS = 5
 _ONE_PARAGRAPH_WORDS = 150
+_NOTHING = r"(?!)"
 _IN_SYSTEM = {"examples", "instruction"}
 _IN_REQUEST = {
     *("key", "seed", "category", "definition", "language", "count", "length", "most", "forms"),
@@ -230,17 +232,14 @@ class RewriteMethod(PromptFile):
 
     def forbidden_words(self, text: str, language: str, seed: str) -> list[str]:
         """Give the forbidden words of a text in a language that its seed doesn't have."""
-        pattern = _forbidden_pattern(
-            tuple(word for tag in language.split("+") for word in self._forbidden_in(tag))
-        )
-        if pattern is None:
-            return []
+        words = [
+            self.forbidden.get(tag, self.forbidden.get(main_tag(tag), ()))
+            for tag in language.split("+")
+        ]
+        pattern = _forbidden_pattern(tuple(chain(*words)))
         in_seed = {found.casefold() for found in pattern.findall(seed)}
         found = (word.casefold() for word in pattern.findall(text))
         return [word for word in dict.fromkeys(found) if word not in in_seed]
-
-    def _forbidden_in(self, tag: str) -> Iterable[str]:
-        return self.forbidden.get(tag, self.forbidden.get(main_tag(tag), ()))
 
 
 def in_language(wording: Mapping[str, str], language: str) -> str:
@@ -308,11 +307,9 @@ def _frame(name: str | None) -> dict[str, Any]:
 
 
 @cache
-def _forbidden_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
+def _forbidden_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Make a pattern of words: whole ones, but in scripts without word edges anywhere."""
-    if not words:
-        return None
-    parts = []
+    parts = [] if words else [_NOTHING]
     for word in words:
         body = re.escape(word.rstrip("*")).replace(r"\ ", r"\s+")
         if re.search(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]", word):

@@ -6,11 +6,11 @@ escaped, or half of it; or else ``[[a]] [[b]]``, a numbered list, bullets, or qu
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from or_eval.dataset_builders.writing.written_json import read_json_list
 from or_eval.scorers.visible_text import visible_text
 
 _MARK = r"(?:\*\*|__)?"
@@ -20,7 +20,7 @@ _NUMBERED = re.compile(
     rf"(?P<number>\d{{1,3}})(?P<mark>[.):、．：）\]]+|[ \t]?[-–—](?=[ \t]))?"
     rf"{_MARK}[.:]?(?!\d)[ \t]*(?P<text>.*)"
 )
-_CIRCLED = re.compile(r"[ \t]{0,8}(?P<number>[①-⑳])[ \t]*(?P<text>.*)")
+_CIRCLED = re.compile(r"[ \t]{0,8}([①-⑳])")
 _BULLET = re.compile(r"[ \t]{0,8}[-*•–—●▪◦‣・][ \t]+(?P<text>\S.*)")
 _RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,}|={3,})[ \t]*")
 _FENCE = re.compile(r"[ \t]*```\w*[ \t]*")
@@ -34,6 +34,28 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _LETTER = re.compile(r"[^\W\d_]")
+_MOST_STARTS = 40
+_MOST_DEPTH = 6
+_TEXT_KEYS = (
+    *("text", "prompt", "request", "rewrite", "rewritten", "rewritten_prompt", "message"),
+    *("question", "seed", "content"),
+)
+_START = re.compile(r"[\[{]")
+# In broken JSON, a list begins where a quoted string follows the bracket.
+_BROKEN_START = re.compile(r"[\[{][\s\[{]{0,20}(?=[\"'“„«「『‘])")
+_CLOSERS = {
+    '"': '"', "'": "'", "“": "”\"", "„": "“”\"", "«": "»", "「": "」", "『": "』", "‘": "’'",
+}  # fmt: skip
+# A quote that closes a string stands before a comma and the next string, a bracket, or the end;
+# one that doesn't was meant as a quote within the string.
+_AFTER_STRING = re.compile(
+    r"\s*(?:,\s*(?:[\"'“„«「『‘{\[\]}]|$)|[\]}]|$|```)|[^\S\n]*\n\s*[\"'“„«「『‘]"
+)
+_AFTER_KEY = re.compile(r"\s*:\s*[\"'“„«「『‘\[{\d]")
+_KEY_CHARS = 40
+_BETWEEN = re.compile(r"(?:[\s,:\[\]{}\d]|true|false|null)*")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\n", "b": "", "f": ""}
 
 
 class WrittenList(NamedTuple):
@@ -96,12 +118,115 @@ def _written(reply: str, found: _Found, paragraphs: bool) -> WrittenList:
 
 def _json(text: str, *, anywhere: bool) -> _Found | None:
     """Read JSON, but at first not what stands within an item of another list."""
-    found = read_json_list(text)
+    found = _json_list(text)
     if found is None:
         return None
     line = text[text.rfind("\n", 0, found.start) + 1 : found.start]
     listed = _BULLET.match(line + "x") or ((head := _NUMBERED.match(line)) and head["mark"])
-    return None if listed and not anywhere else _Found(*found)
+    return None if listed and not anywhere else found
+
+
+def _json_list(text: str) -> _Found | None:
+    """Read the texts of JSON: of an object its list, or else its text; several are one list."""
+    return _sound(text) or _broken(text)
+
+
+def _sound(text: str) -> _Found | None:
+    """Read JSON that is sound where it starts, whatever stands around it."""
+    decoder = json.JSONDecoder(strict=False)
+    texts: list[str] = []
+    first: int | None = None
+    position = 0
+    for _ in range(_MOST_STARTS):
+        start = _START.search(text, position)
+        if start is None:
+            break
+        try:
+            value, position = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            if first is not None or _BROKEN_START.match(text, start.start()):
+                break
+            position = start.end()
+            continue
+        found = _texts(value)
+        if found is not None:
+            first = start.start() if first is None else first
+            texts += found
+    if first is None:
+        return None
+    return _Found(texts, first, last_whole=True)
+
+
+def _texts(value: Any, depth: int = 0) -> list[str] | None:
+    """Give the texts in a JSON value; None for one that isn't made of texts, such as ``[1]``."""
+    if isinstance(value, str):
+        return [value]
+    if depth == _MOST_DEPTH:
+        return None
+    if isinstance(value, list):
+        parts = [found for item in value if (found := _texts(item, depth + 1)) is not None]
+        return [text for part in parts for text in part] if parts or not value else None
+    if isinstance(value, dict):
+        lists = [item for item in value.values() if isinstance(item, list)]
+        if lists:
+            return next((found for item in lists if (found := _texts(item, depth + 1))), [])
+        for key in _TEXT_KEYS:
+            if isinstance(value.get(key), str):
+                return [value[key]]
+        return _texts(list(value.values()), depth + 1) if value else None
+    return None
+
+
+def _broken(text: str) -> _Found | None:
+    """Read the strings of JSON that has a mistake in it, or no end, one after the other."""
+    start = _BROKEN_START.search(text)
+    if start is None:
+        return None
+    texts: list[str] = []
+    by_key: dict[str, list[str]] = {}
+    key = ""
+    position, last_whole = start.end(), True
+    while position < len(text) and text[position] in _CLOSERS:
+        end, is_key = _string_end(text, position)
+        raw = text[position + 1 : end]
+        if is_key:
+            key = raw.strip().lower()
+        else:
+            texts.append(_unescaped(raw))
+            by_key.setdefault(key, []).append(texts[-1])
+            last_whole = end < len(text)
+        between = _BETWEEN.match(text, end + 1)
+        position = between.end() if between is not None else len(text)
+    known = [name for name in _TEXT_KEYS if name in by_key]
+    chosen = by_key[known[0]] if known else texts
+    if not chosen:
+        return None
+    return _Found(chosen, start.start(), last_whole or chosen[-1] != texts[-1])
+
+
+def _string_end(text: str, start: int) -> tuple[int, bool]:
+    """Find where a string ends, and whether it is a key; the text's end where it has none."""
+    closers = _CLOSERS[text[start]]
+    for found in re.compile(rf"\\.|[{closers}]", re.DOTALL).finditer(text, start + 1):
+        if found.group()[0] == "\\":
+            continue
+        if _AFTER_STRING.match(text, found.end()):
+            return found.start(), False
+        if found.start() - start <= _KEY_CHARS and _AFTER_KEY.match(text, found.end()):
+            return found.start(), True
+    return len(text), False
+
+
+def _unescaped(raw: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        escape = found[1]
+        if len(escape) > 1:
+            return chr(int(escape[1:], 16))
+        return _ESCAPED.get(escape, escape)
+
+    text = _ESCAPE.sub(character, raw)
+    # Characters beyond the first plane are escaped as two halves.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _bracketed(text: str) -> _Found | None:
@@ -129,29 +254,19 @@ def _numbered(lines: list[str], paragraphs: bool) -> _Found | None:
     heads: dict[str, list[tuple[int, str]]] = {}
     expected: dict[str, int] = {}
     for at, line in enumerate(lines):
-        found = _NUMBERED.match(line) or _CIRCLED.match(line)
+        if circled := _CIRCLED.match(line):
+            line = f"{ord(circled[1]) - ord('①') + 1}、{line[circled.end() :]}"
+        found = _NUMBERED.match(line)
         if found is None:
             continue
-        number, label = _number(found), _label(found)
-        bare = found.re is _NUMBERED and not found["mark"]
+        number, label = int(found["number"]), (found["label"] or "").rstrip(" \t#").casefold()
         # A number with no mark opens an item only as a heading: "Text 1".
-        if bare and (not label or _LETTER.search(found["text"])):
+        if not found["mark"] and (not label or _LETTER.search(found["text"])):
             continue
         if expected.setdefault(label, number) == number:
             expected[label] = number + 1
             heads.setdefault(label, []).append((at, found["text"]))
     return _items(lines, max(heads.values(), key=len), paragraphs) if heads else None
-
-
-def _number(found: re.Match[str]) -> int:
-    number = found["number"]
-    return int(number) if number.isdigit() and number.isascii() else ord(number[0]) - ord("①") + 1
-
-
-def _label(found: re.Match[str]) -> str:
-    if found.re is _CIRCLED:
-        return ""
-    return (found["label"] or "").rstrip(" \t#").casefold()
 
 
 def _bulleted(lines: list[str]) -> _Found | None:
@@ -195,7 +310,7 @@ def _quoted(lines: list[str], paragraphs: bool) -> _Found | None:
         stop = len(lines) if end is None else end + 1
         quoted = "\n".join(lines[at:stop])
         # "one", "two", "three" may stand on one line.
-        several = read_json_list(f"[{quoted}]") if whole else None
+        several = _json_list(f"[{quoted}]") if whole else None
         texts += several.texts if several is not None else [quoted]
         at = stop
     return _Found(texts, start, whole) if texts else None
