@@ -14,6 +14,7 @@ from made_logs import made_log, made_sample
 from or_eval.analysis.corrections import corrections
 from or_eval.analysis.material import Material
 from or_eval.analysis.prompt_audit import labels_by_prompt, prompt_audit, read_prompt_labels
+from or_eval.analysis.report.contents import ALSO
 from or_eval.analysis.report.model_tables import model_tables
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.responses import read_logs
@@ -152,7 +153,7 @@ def test_the_report_tells_both_rates(tmp_path: Path) -> None:
     ]
     said = pd.DataFrame(rows).assign(consensus=lambda f: "all say " + f["harm"], chance=1.0)
     found = Material(read, audit=labels_by_prompt(said, read.prompts))
-    sentences = answers(found)["Who over-refuses?"]
+    sentences = answers(found)[ALSO]
     assert any("call 75.0 % (" in s and ") of them harmless" in s for s in sentences)
     tables = {table.name: table.frame for table in model_tables(found)}
     row = tables["corrected-for-labels"].iloc[0]

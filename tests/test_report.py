@@ -222,7 +222,6 @@ def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
     assert (row["raw"], row["rate"], row["sampled"], row["missed"]) == (0, 0.25, 20, 5)
     [difference] = found["differences"]
     assert difference["difference"] == pytest.approx(-0.75)
-    assert "x refused most" in found["summary"][1]  # what a narrow page says in short
     assert "corrected by people's labels of 20 responses" in " ".join(found["summary"])
     assert any("20 responses have people's labels, 60 have none" in note for note in found["notes"])
 
@@ -250,11 +249,10 @@ def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
     assert run(tmp_path / "logs", "--out", out).exit_code == 0
     found = summary_of(out)
     assert found["benchmarks"] == {"xstest": "xstest", "lto": "lto"}
-    said = "lto: m refused 0.0 % (0.0–27.8; 100.0 % not certain) of the harmless prompts."
-    assert said in found["summary"]
+    said = "lto: 10 of 10 verdicts (100.0 %) are guesses of rules that weren't certain"
+    assert said in " ".join(found["summary"])
     headline = (out / "index.html").read_text("utf-8").partition('id="headline"')[2]
-    assert "Could be: what the rate" in headline.partition("</div>\n")[2]
-    assert "—" not in headline.partition("</table>")[0]  # of what is sure, none is uncertain
+    assert "The pale band" in headline.partition("</div>\n")[2]
     assert "50.0" not in (out / "index.html").read_text("utf-8").partition("<script")[0]
     for name, rate in (("xstest", 1), ("lto", 0)):
         [row] = summary_of(out / name)["models"]
@@ -290,7 +288,7 @@ def test_nothing_refused_and_nothing_scored_make_reports(tmp_path: Path) -> None
     votes_log(tmp_path / "unscored", "m", {"a": UNSCORED, "b": UNSCORED})
     found = summary_of(write_report(tmp_path / "unscored", tmp_path / "two").parent)
     assert found["responses"]["with_verdict"] == 0
-    assert "That is many" in " ".join(found["summary"])
+    assert "many, so look" in " ".join(found["summary"])
 
 
 def test_real_responses_fill_the_report(shared_data: Path, tmp_path: Path) -> None:

@@ -39,11 +39,9 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
     assert change["p"] < 0.001
     assert change["verdict"] == "more than chance"
     assert found["summary"][0] == "1 model was compared on the 40 prompts that both runs have."
-    assert found["summary"][1].startswith(
-        "m: of 39 harmless prompts, 0.0 % were refused in A and 30.8 % (2.5 % without a verdict) in B: "
-        "a change of +30.8 "
+    assert found["summary"][1] == (
+        "m: of 39 harmless prompts, 12 are newly refused and 0 newly answered, more than chance."
     )
-    assert "more than chance. 12 newly refused, 0 newly answered." in found["summary"][1]
     assert {flip["id"] for flip in found["flips"]} == {f"p{n}" for n in range(12)}
     assert {flip["change"] for flip in found["flips"]} == {"newly refused"}
     assert "1 prompt only in run A, left out" in found["notes"]
@@ -70,10 +68,6 @@ def test_rates_stand_beside_the_shares_that_could_change_them(tmp_path: Path) ->
     doubts = ["uncertain_a", "without_verdict_a", "uncertain_b", "without_verdict_b"]
     assert found.rates.loc[0, doubts].tolist() == [1, 0, 0, pytest.approx(1 / 3)]
     report = comparison_report(found, "refusal")
-    assert (
-        "0.0 % (100.0 % not certain) were refused in A and 100.0 % (33.3 % without a verdict) in B"
-        in said(report)[1]
-    )
     assert report.headline.frame.loc[0, ["unsure_a", "unsure_b"]].tolist() == [
         *(1, pytest.approx(1 / 3))
     ]
@@ -119,9 +113,7 @@ def test_many_models_leave_room_for_what_is_sure(tmp_path: Path) -> None:
         votes_log(tmp_path / "b", f"m{model}", after)
     sentences = said(comparison_report(compared(tmp_path), "refusal"))
     assert len(sentences) == 3
-    assert sentences[1].startswith(
-        "m4: of 20 harmless prompts, 0.0 % were refused in A and 75.0 % in B"
-    )
+    assert sentences[1].startswith("m4: of 20 harmless prompts, 15 are newly refused")
     assert sentences[2] == "8 other changes may be chance."
 
 

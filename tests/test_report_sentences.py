@@ -12,6 +12,8 @@ from inspect_ai.log import read_eval_log, write_eval_log
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis.material import Material
 from or_eval.analysis.report import write_report
+from or_eval.analysis.report.contents import sentences
+from or_eval.analysis.report.forms import shown_table
 from or_eval.analysis.report.model_tables import model_tables
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.responses import read_logs
@@ -22,7 +24,7 @@ def said(folder: Path) -> str:
     return "\n".join(chain.from_iterable(answers(Material(read_logs(folder))).values()))
 
 
-def test_sentences_on_several_models(tmp_path: Path) -> None:
+def test_models_that_differ_are_parted_from_the_best(tmp_path: Path) -> None:
     labels = {f"t{n}": "toxic" for n in range(10)} | {f"p{n}": "safe" for n in range(20)}
     for model, (safe, toxic) in {"a": (15, 10), "b": (15, 10), "c": (0, 4)}.items():
         samples = [
@@ -30,41 +32,62 @@ def test_sentences_on_several_models(tmp_path: Path) -> None:
             for key, label in labels.items()
         ]
         made_log(tmp_path / f"{model}.eval", model, samples)
-    assert said(tmp_path).splitlines() == [
-        "3 models were asked 20 harmless and 10 toxic prompts.",
-        "Of the harmless prompts, a and b refused most, 75.0 % (53.1–88.8); "
-        "c fewest, 0.0 % (0.0–16.1), which is more than chance.",
-        "Of the toxic prompts, a and b refused most, 100.0 % (72.2–100.0); "
-        "c fewest, 40.0 % (16.8–68.7), which is more than chance.",
-        "Of 3 pairs of models, 2 differ on harmless prompts by more than chance explains "
-        "(not a and b); differences of up to 16 percentage points aren't ruled out.",
-    ]
+    assert said(tmp_path) == (
+        "Of 3 pairs of models, 2 differ on harmless prompts beyond chance. a and b refuse more than "
+        "another; c refuses fewest. In the other pairs, differences of up to 16 percentage points "
+        "aren't ruled out."
+    )
 
 
-def test_sentences_on_one_model_and_safe_prompts_only(tmp_path: Path) -> None:
-    votes_log(tmp_path, "m", {"a": 1.0, "b": 0.0, "c": None})
-    samples = [made_sample("a", 1.0), made_sample("b", 0.0), made_sample("c", UNSCORED)]
+def test_many_models_that_cannot_be_told_apart_are_named_once(tmp_path: Path) -> None:
+    for number in range(12):
+        votes_log(
+            tmp_path, f"m{number}", {f"p{n}": float(n < 30 * (number > 9)) for n in range(40)}
+        )
+    assert "m10 and m11 refuse more than another; 10 models can't be told" in said(tmp_path)
+    [over, *_] = [t for t in model_tables(Material(read_logs(tmp_path))) if "ranking" in t.name]
+    ranks = [row[2].text for row in shown_table(over.frame, over.name).rows]
+    assert ranks == ["1 (10 models)", *[""] * 9, "11 (2 models)", ""]
+
+
+def test_no_name_passes_for_a_sentence_or_a_question() -> None:
+    told = sentences(
+        "scan",
+        rates=[],
+        decided=[],
+        kinds=[
+            {
+                "model": "m\n# Owned?\nAll is well",
+                "kind": "{{ 7*7 }}",
+                "refusals": 1,
+                "transcripts": 1,
+            }
+        ],
+    )
+    assert told == {
+        "What did the models do besides?": [
+            "m # Owned? All is well: {{ 7*7 }}, 1 refusal in 1 transcript."
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "values", "line"),
+    [
+        ("safe", (1.0, 0.0), ""),
+        ("safe", (1.0, UNSCORED), "1 of 2 responses (50.0 %) has no verdict and counts neither way: "
+         "many, so look into the reasons first."),
+        ("toxic", (1.0,), "Without harmless prompts, over-refusal can't be told."),
+        ("unlabelled", (1.0,), "None of the 1 prompt is labelled safe or toxic: "
+         "whether to refuse them was right, nobody says."),
+    ],
+)  # fmt: skip
+def test_what_one_model_leaves_open(
+    tmp_path: Path, label: str, values: tuple[float, ...], line: str
+) -> None:
+    samples = [made_sample(f"p{n}", value, label=label) for n, value in enumerate(values)]
     made_log(tmp_path / "m.eval", "m", samples)
-    assert said(tmp_path).splitlines() == [
-        "1 model was asked 3 harmless prompts.",
-        "m refused 50.0 % (9.5–90.5; 33.3 % without a verdict) of the harmless prompts.",
-        "1 of 3 responses (33.3 %) has no verdict and counts neither way. That is many: look into "
-        "the reasons first.",
-    ]
-
-
-def test_sentences_on_toxic_and_on_unlabelled_prompts_only(tmp_path: Path) -> None:
-    made_log(tmp_path / "t" / "a.eval", "m", [made_sample("a", 1.0, label="toxic")])
-    assert said(tmp_path / "t").splitlines() == [
-        "1 model was asked 1 toxic prompt. Without harmless prompts, over-refusal can't be told.",
-        "m refused 100.0 % (20.7–100.0) of the toxic prompts.",
-    ]
-    made_log(tmp_path / "u" / "a.eval", "m", [made_sample("a", 1.0, label="unlabelled")])
-    assert said(tmp_path / "u").splitlines() == [
-        "1 model was asked 1 prompt, none of them labelled safe or toxic: "
-        "whether to refuse them was right, nobody says.",
-        "m refused 100.0 % (20.7–100.0) of the prompts.",
-    ]
+    assert said(tmp_path) == line
 
 
 def test_models_on_unlabelled_prompts_are_compared(tmp_path: Path) -> None:
@@ -87,11 +110,9 @@ def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
         [made_sample("p", 1.0), made_sample("r", 0.0), made_sample("u", 0.0, label="unlabelled")],
     )
     text = said(tmp_path)
-    assert "2 models were asked 3 harmless prompts. 1 more prompt is neither: they enter" in text
+    assert "1 prompt is labelled neither safe nor toxic and enters neither rate." in text
     assert "Not every model was asked every prompt (2 to 3 each)" in text
     assert "1 of 5 verdicts (20.0 %) is a guess of rules that weren't certain" in text
-    doubts = "25.0 % not certain"  # of both models' responses to harmless prompts
-    assert f"All 2 models refused 50.0 % (9.5–90.5; {doubts}) of the harmless prompts." in text
     assert "Whether models differ on harmless prompts can't be told" in text
 
 
@@ -113,9 +134,9 @@ def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -
     samples += [made_sample(f"p{n}", float(n < 20), category="common") for n in range(30)]
     samples += [made_sample(f"q{n}", 0.0, category="never") for n in range(30)]
     made_log(tmp_path / "a.eval", "m", samples)
-    line = next(line for line in said(tmp_path).splitlines() if "categories" in line)
+    line = next(line for line in said(tmp_path).splitlines() if "categor" in line)
     assert line.startswith(
-        "Harmless prompts are refused more than the others, beyond chance, in these categories: "
+        "Harmless prompts are refused more than the others, beyond chance, in this category: "
         "common, 66.7 %"
     )
     assert line.endswith("Too few prompts or refusals to tell it of rare.")
@@ -126,7 +147,7 @@ def test_categories_that_are_alike_are_not_called_worst(tmp_path: Path) -> None:
     samples = [made_sample(f"p{n}", float(n % 5 == 0), category=f"c{n % 4}") for n in range(80)]
     made_log(tmp_path / "a.eval", "m", samples)
     assert re.search(
-        r"No category of harmless prompts is refused more than the others beyond chance; "
+        r"No category of harmless prompts is refused more than the others beyond chance: "
         r"differences of up to \d\d percentage points aren't ruled out\.",
         said(tmp_path),
     )
@@ -221,13 +242,6 @@ def test_what_corrected_rates_could_be_is_what_the_sample_leaves_open(tmp_path: 
         assert row["highest"] == pytest.approx(row["known_upper"])
 
 
-def test_the_order_of_models_is_told_with_what_the_test_says_of_it(tmp_path: Path) -> None:
-    for model, refused in {"a": 8, "b": 6}.items():
-        votes_log(tmp_path, model, {f"p{n}": float(n < refused) for n in range(30)})
-    assert "a refused most" in said(tmp_path)
-    assert "b fewest, 20.0 % (9.5–37.3), which may be chance." in said(tmp_path)
-
-
 def test_differences_that_would_not_stand_are_told_with_how_much_it_takes(tmp_path: Path) -> None:
     for model, signs in {"a": "1" * 12 + "+" * 18 + "0" * 30, "b": "0" * 40 + "-" * 20}.items():
         samples = [
@@ -236,7 +250,6 @@ def test_differences_that_would_not_stand_are_told_with_how_much_it_takes(tmp_pa
         ]
         made_log(tmp_path / f"{model}.eval", model, samples)
     assert re.search(
-        r"This difference would be more than chance if a tenth of the uncertain and missing "
-        r"verdicts went against it, not if (a quarter|half|all) did\.",
+        r"The difference would still be beyond chance if (a tenth of|a quarter of|half of) these went against it\.",
         said(tmp_path),
     )

@@ -8,10 +8,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 _MOST_NAMED = 3
-UNSURE = (
-    "Unsure: the share of responses whose verdict is not certain or that have none, which could "
-    "change the rates."
-)
 
 
 def counted(number: int, thing: str) -> str:
@@ -102,9 +98,3 @@ def doubt_shares(rates: Any) -> tuple[Any, Any]:
     missing = rates["unscored"] + rates["errors"]
     responses = rates["n"] + missing
     return rates["uncertain"] / responses, missing / responses
-
-
-def doubts(shares: Sequence[float]) -> list[str]:
-    """Write these shares as remarks on a rate, as ``27.5 % not certain``; those of nothing not."""
-    told = zip(shares, ("not certain", "without a verdict"), strict=True)
-    return [f"{100 * part:.1f} % {what}" for part, what in told if part]

@@ -66,8 +66,7 @@ def write_report(
     from or_eval.analysis.material import material, with_shown_names
     from or_eval.analysis.progress import working
     from or_eval.analysis.report.folder import check_place, write_folder
-    from or_eval.analysis.report.model_report import model_report
-    from or_eval.analysis.report.overview import overview
+    from or_eval.analysis.report.model_report import model_report, overview
     from or_eval.analysis.responses import read_logs
 
     check_place(Path(out))

@@ -111,6 +111,8 @@ def browse(
 def picks(responses: pd.DataFrame, flags: pd.DataFrame, found: Browser) -> list[Pick]:
     """Name the prompts that the first concern is about for most models, or most responses of one.
 
+    Prompts with certain verdicts come first: what is named should be worth a look.
+
     Args:
         responses: The responses.
         flags: What each may be looked at for, as :func:`concerns` gives it.
@@ -119,31 +121,33 @@ def picks(responses: pd.DataFrame, flags: pd.DataFrame, found: Browser) -> list[
     if not found.concerns:
         return []
     concern = flags.loc[responses.index, next(iter(found.concerns))]
+    thing = "model" if responses["model"].nunique() > 1 else "response"
+    of = responses.groupby("id")["model"].agg("nunique" if thing == "model" else "size")
     order = _by_models(responses, concern)
-    of, thing = responses.groupby("id")["model"].nunique(), "model"
-    if responses["model"].nunique() == 1:
-        of, thing = responses.groupby("id").size(), "response"
+    if thing == "response":
         order = order.assign(models=concern.groupby(responses["id"]).sum())
     held = {record["id"]: record["prompt"] for record in found.prompts}
-    counts = {str(key): int(count) for key, count in order["models"].items()}
     return [
         Pick(
-            visible(key),
-            shortened(" ".join(held[visible(key)].split()), _PICK_LIMIT),
-            f"{count} of {counted(int(of.loc[key]), thing)}" if of.loc[key] > 1 else "",
+            visible(str(key)),
+            shortened(" ".join(held[visible(str(key))].split()), _PICK_LIMIT),
+            f"{count} of {counted(int(of[key]), thing)}" if of[key] > 1 else "",
         )
-        for key, count in counts.items()
-        if visible(key) in held
+        for key, count in order["models"].items()
+        if visible(str(key)) in held
     ][:_PICKS]
 
 
 def _by_models(responses: pd.DataFrame, concern: pd.Series[bool]) -> pd.DataFrame:
-    """Order the prompts of a concern by the models, then by the share of responses of it."""
-    of = responses[concern]
-    models = of.groupby("id", sort=False)["model"].nunique()
+    """Order the prompts of a concern by its models, those with certain verdicts before all."""
+    sure = concern & responses["certain"].fillna(True)
+    models, certain = (
+        responses[rows].groupby("id", sort=False)["model"].nunique() for rows in (concern, sure)
+    )
     share = concern.groupby(responses["id"], sort=False).mean().reindex(models.index)
-    frame = pd.DataFrame({"models": models, "share": share})
-    return frame.sort_values(["models", "share"], ascending=False, kind="stable")
+    certain = certain.reindex(models.index, fill_value=0)
+    frame = pd.DataFrame({"certain": certain, "models": models, "share": share})
+    return frame.sort_values(list(frame), ascending=False, kind="stable")
 
 
 def _chosen(responses: pd.DataFrame, flags: pd.DataFrame) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Any
 
 import pandas as pd
 
@@ -11,28 +10,15 @@ from or_eval.analysis.conditions import differing_settings
 from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.figures.differences import RUNS as CHANGES
 from or_eval.analysis.figures.differences import differences
-from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
+from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.report.browser import browse, concerns, picks
-from or_eval.analysis.report.contents import Report, ReportTable, worded
-from or_eval.analysis.report.sentences import WHICH
+from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
 from or_eval.analysis.report.tested import facts, run_table, title_of
 from or_eval.analysis.report.viewer_links import log_folder
 from or_eval.analysis.run_changes import RUNS, Changes
 from or_eval.analysis.tables import records
-from or_eval.analysis.wording import (
-    UNSURE,
-    counted,
-    doubts,
-    written,
-)
 
 _MOST_TOLD = 6
-_VERDICTS = {
-    MORE: MORE,
-    CHANCE: "which may be chance",
-    UNKNOWN: "which can't be told from chance with so few families of prompts",
-}
-_KINDS = {"safe": "harmless", "toxic": "toxic"}
 _WORDS = {
     "A and B": "the two runs: what stood before, and what came after.",
     "Refused": "over-refusal on safe prompts (they look harmful and are harmless; lower is "
@@ -52,54 +38,45 @@ def comparison_report(found: Changes, scorer: str) -> Report:
     """
     heads = [head for logs in found.runs for head in logs.heads]
     folder = log_folder([head.location for head in heads])
-    runs = _runs(found, scorer, folder)
+    both = list(zip(RUNS, found.runs, strict=True))
+    runs = [run_table(of.heads, of.responses, scorer, folder).assign(run=run) for run, of in both]
+    table = pd.concat(runs, ignore_index=True)
+    table.insert(0, "run", table.pop("run"))
     settings = differing_settings(*(logs.heads for logs in found.runs))
     responses, flags = _responses(found)
-    mixed = mixed_scoring(heads, responses, scorer)
-    nobody = pd.Series(nan, responses.index)
-    browser = browse(responses, flags, found.runs[0].prompts, folder, scorer, nobody, "")
+    prompts, nobody = found.runs[0].prompts, pd.Series(nan, responses.index)
+    browser = browse(responses, flags, prompts, folder, scorer, nobody, "")
+    before = responses[responses["run"] == RUNS[0]]
+    flips = found.flips[["model", "change", "label", "category", "language", "prompt", "id"]]
+    tables = [worded("changes", found.rates), worded("flips", flips)]
     return Report(
         kind="comparison",
         title=f"What changed for {title_of(heads)}",
-        tested=facts(runs, found.runs[0].prompts),
-        settings=worded("settings", settings),
+        tested=facts(table, prompts),
         words=_WORDS,
         headline=_headline(found.rates),
-        answers={"What changed, and is it settled?": _sentences(found, mixed), WHICH: []},
-        picks=picks(responses[responses["run"] == RUNS[0]], flags, browser)
-        if len(found.flips)
-        else [],
-        runs=worded("runs", runs),
-        tables=_tables(found),
-        figures=[figure] if (figure := differences(found.rates, CHANGES)) else [],
-        browser=browser,
+        answers=_sentences(found, mixed_scoring(heads, responses, scorer)),
+        runs=worded("runs", table),
+        tables=[table for table in tables if not table.frame.empty],
         notes=found.notes,
-        log_dir=folder,
         findings={
             "prompts_compared": found.prompts,
             "settings": records(settings),
             "changes": records(found.rates),
             "flips": records(found.flips[["id", "model", "label", "change"]]),
         },
+        log_dir=folder,
+        settings=worded("settings", settings),
+        figures=[figure] if (figure := differences(found.rates, CHANGES)) else [],
+        browser=browser,
+        picks=picks(before, flags, browser) if len(flips) else [],
     )
-
-
-def _runs(found: Changes, scorer: str, folder: str) -> pd.DataFrame:
-    tables = [
-        run_table(logs.heads, logs.responses, scorer, folder).assign(run=run)
-        for run, logs in zip(RUNS, found.runs, strict=True)
-    ]
-    frame = pd.concat(tables, ignore_index=True)
-    frame.insert(0, "run", frame.pop("run"))
-    return frame
 
 
 def _responses(found: Changes) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Give the responses of both runs, each run's models by names of their own, and concerns."""
-    frame = pd.concat(
-        [logs.responses.assign(run=run) for run, logs in zip(RUNS, found.runs, strict=True)],
-        ignore_index=True,
-    )
+    runs = zip(RUNS, found.runs, strict=True)
+    frame = pd.concat([of.responses.assign(run=run) for run, of in runs], ignore_index=True)
     names = found.rates["model"].unique()
     compared = frame["model"] if len(names) > 1 else names[0]  # which may be renamed in run B
     pairs = pd.MultiIndex.from_frame(frame.assign(model=compared)[["id", "model"]])
@@ -110,59 +87,28 @@ def _responses(found: Changes) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _headline(rates: pd.DataFrame) -> ReportTable:
-    note = (
-        "The change from A to B in percentage points, with its 95 % interval, which holds the "
-        "changes that aren't ruled out."
-    )
     unsure = {
         f"unsure_{run}": rates[f"uncertain_{run}"] + rates[f"without_verdict_{run}"] for run in "ab"
     }
-    columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper"]
-    columns += ["verdict"]
-    if any(shares.any() for shares in unsure.values()):
+    doubtful = any(shares.any() for shares in unsure.values())
+    columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper", "verdict"]
+    if doubtful:
         columns[3:4] = ["unsure_a", "rate_b", "unsure_b"]
-        note += f" {UNSURE}"
-    return ReportTable("headline", "Changes by model", note, rates.assign(**unsure)[columns])
+    frame = rates.assign(**unsure)[columns]
+    return worded("headline", frame, "changes-headline", "unsure" if doubtful else "")
 
 
-def _tables(found: Changes) -> list[ReportTable]:
-    flips = found.flips[["model", "change", "label", "category", "language", "prompt", "id"]]
-    tables = [worded("changes", found.rates), worded("flips", flips)]
-    return [table for table in tables if not table.frame.empty]
-
-
-def _sentences(found: Changes, mixed: list[str]) -> list[str]:
+def _sentences(found: Changes, mixed: list[str]) -> dict[str, list[str]]:
     """Tell the changes that are more than chance, and the others where there is room for them."""
-    audited = any(logs.responses["audited"].fillna(False).any() for logs in found.runs)
-    as_told = "Verdicts count as they stand: what an audit found corrects reports on one run alone."
-    count, rows = found.rates["model"].nunique(), records(found.rates)
+    rows = records(found.rates)
     sure = [row for row in rows if row["verdict"] == MORE]
     told = rows if len(rows) <= _MOST_TOLD else sure
-    rest = len(rows) - len(told)
-    return [
-        f"{counted(count, 'model')} {'was' if count == 1 else 'were'} compared on the "
-        f"{counted(found.prompts, 'prompt')} that both runs have.",
-        *mixed,
-        *([as_told] if audited else []),
-        *(_sentence(row) for row in told),
-        *([f"{counted(rest, 'other change')} may be chance."] if rest else []),
-    ]
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    verdict, bounds = row["verdict"], ""
-    if row["lower"] is not None:
-        bounds = f" ({100 * row['lower']:+.1f} to {100 * row['upper']:+.1f})"
-    return (
-        f"{row['model']}: of {counted(row['n'], _KINDS[row['label']] + ' prompt')}, "
-        f"{_refused(row, 'a')} were refused in A and {_refused(row, 'b')} in B: a "
-        f"change of {100 * row['difference']:+.1f} percentage points{bounds}, "
-        f"{_VERDICTS[verdict]}. "
-        f"{row['newly_refused']:,} newly refused, {row['newly_answered']:,} newly answered."
+    return sentences(
+        "comparison",
+        models=found.rates["model"].nunique(),
+        prompts=found.prompts,
+        mixed=mixed,
+        audited=any(logs.responses["audited"].fillna(False).any() for logs in found.runs),
+        told=told,
+        rest=len(rows) - len(told),
     )
-
-
-def _refused(row: dict[str, Any], run: str) -> str:
-    """Write a run's rate with what could change it; its interval is that of the change."""
-    remarks = doubts([row[f"uncertain_{run}"], row[f"without_verdict_{run}"]])
-    return written(row[f"rate_{run}"], nan, nan, *remarks)

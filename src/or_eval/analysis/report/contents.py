@@ -1,15 +1,22 @@
-"""What a report is made of, before it is written."""
+"""What a report is made of, before it is written; its words stand in files beside the code."""
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import Figure
+from or_eval.analysis.wording import counted, joined, named, written
+
+ALSO = "What else the logs show"
+"""The question whose answers stand below the first screen."""
 
 
 class ReportTable(NamedTuple):
@@ -51,10 +58,45 @@ def worded(
     return ReportTable(name, title, note, frame, bool(words.get("opened"))).also(more)
 
 
+def sentences(kind: str, **found: Any) -> dict[str, list[str]]:
+    """Say what was found: the questions of ``template/KIND.txt`` that have answers, and these.
+
+    Args:
+        kind: Kind of the report.
+        found: What its text is filled with; line breaks in it become spaces, so that no name
+            passes for a sentence or a question.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    words = Environment(  # plain text: the page escapes it
+        undefined=StrictUndefined,
+        finalize=lambda value: " ".join(str(value).split()),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    words.filters |= {"counted": counted, "named": named, "joined": joined, "written": written}
+    text = report_file(f"template/{kind}.txt")
+    _, *parts = re.split(r"^# (.+)\n", text, flags=re.MULTILINE)
+    answers = {
+        question: [
+            line.strip()
+            for line in words.from_string(said).render(found).splitlines()
+            if line.strip()
+        ]
+        for question, said in zip(parts[::2], parts[1::2], strict=True)
+    }
+    return {question: said for question, said in answers.items() if said}
+
+
+@cache
+def report_file(name: str) -> str:
+    """Give a text that lies beside this module."""
+    return (files("or_eval") / "analysis" / "report" / name).read_text("utf-8")
+
+
 @cache
 def _words() -> dict[str, dict[str, Any]]:
-    text = (files("or_eval") / "analysis" / "report" / "tables.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(report_file("tables.toml"))
 
 
 class Browser(NamedTuple):
@@ -97,34 +139,34 @@ class Report(NamedTuple):
             ``comparison`` of two runs, or ``scan`` of transcripts.
         title: Its title.
         tested: What was tested, by title.
-        settings: In a comparison: how the settings of the runs differ.
         words: Terms that its first screen explains.
         headline: The rates that it shows first.
         answers: What a reader asks first, and the answers in sentences.
-        picks: Prompts that the last of these answers names.
         runs: What was run, a row per log.
-        tables: Its other tables, in order.
+        tables: Its other tables, in order; those with nothing to say are left out.
+        notes: What was chosen or left out in reading the logs.
+        findings: What summary.json holds besides.
+        log_dir: Folder that Inspect's viewer is to be started on.
+        settings: In a comparison: how the settings of the runs differ.
         figures: Its figures, in order.
         browser: Prompts to look at.
-        notes: What was chosen or left out in reading the logs.
-        log_dir: Folder that Inspect's viewer is to be started on.
-        findings: What summary.json holds besides.
+        picks: Prompts that the first screen names.
         parts: Reports on single benchmarks, by their folder, where this is on several.
     """
 
     kind: str
     title: str
     tested: dict[str, str]
-    settings: ReportTable | None
     words: dict[str, str]
     headline: ReportTable
     answers: dict[str, list[str]]
-    picks: list[Pick]
     runs: ReportTable
     tables: list[ReportTable]
-    figures: list[Figure]
-    browser: Browser
     notes: list[str]
-    log_dir: str
     findings: dict[str, Any]
-    parts: dict[str, Report] = {}  # noqa: RUF012 (nobody adds to it)
+    log_dir: str = ""
+    settings: ReportTable | None = None
+    figures: Sequence[Figure] = ()
+    browser: Browser = Browser("", [], {}, "", [])
+    picks: Sequence[Pick] = ()
+    parts: Mapping[str, Report] = MappingProxyType({})

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.report.contents import ReportTable
+from or_eval.analysis.report.contents import ReportTable, report_file
 from or_eval.analysis.tables import plain, spreadsheet_safe
 from or_eval.analysis.wording import MEASURE_NAMES, written
 from or_eval.hostile_text import visible
+
+HEADLINE = "headline"
+"""The table of the first screen, where a band within a cell shows what the rate could be."""
 
 _LOWEST, _HIGHEST, _RANGE = "lowest", "highest", "range"
 _SMALLEST_P = 0.001
@@ -58,12 +60,13 @@ class Cell(NamedTuple):
     Attributes:
         text: What it says.
         order: What it is sorted by: a number, or None for text.
-        span: Between which shares its figure may lie, and what it is, where that is known.
+        spans: Where its figure is, and between which shares it may lie by its interval and by the
+            verdicts in doubt, where that is known.
     """
 
     text: str
     order: float | None = None
-    span: tuple[float, float, float | None] | None = None
+    spans: dict[str, float] | None = None
 
 
 class ShownTable(NamedTuple):
@@ -88,14 +91,19 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
         table: Its name, where columns of its own are told of in ``columns.toml``.
     """
     told = _columns()["any"] | _columns().get(table, {})
-    frame = _with_ranges(frame)
-    bounds = {
-        name: pair
+    bands = table == HEADLINE
+    frame = frame if bands else _with_ranges(frame)
+    pairs = {
+        str(name): pair
         for name in frame.columns
         if told.get(name, {}).get("bounds", True) and (pair := _bounds(frame, str(name)))
     }
-    inside = {column for pair in bounds.values() for column in pair}
-    names = [str(name) for name in frame.columns if name not in inside]
+    inside = {column for pair in pairs.values() for column in pair}
+    names = [
+        str(name)
+        for name in frame.columns
+        if name not in inside and not (bands and str(name).endswith((_LOWEST, _HIGHEST)))
+    ]
     is_number, is_flag = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
     numeric = [
         name.endswith(_RANGE) or (is_number(frame[name]) and not is_flag(frame[name]))
@@ -103,9 +111,11 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
     ]
     kinds = {name: told.get(name, {}).get("kind", "plain") for name in names}
     rows = [
-        [_cell(name, kinds[name], row, bounds.get(name)) for name in names]
+        [_cell(name, kinds[name], row, pairs.get(name)) for name in names]
         for row in frame.to_dict("records")
     ]
+    if "rank" in names:
+        _name_ranks_once(rows, frame["rank"], names.index("rank"))
     titles = [
         "could be"
         if name.endswith(_RANGE)
@@ -115,10 +125,17 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
     return ShownTable(titles, numeric, rows)
 
 
+def _name_ranks_once(rows: list[list[Cell]], ranks: pd.Series[int], place: int) -> None:
+    """Say a rank that several rows on end share in the first of them, with their number."""
+    run = ranks.ne(ranks.shift()).cumsum()
+    for row, first, size in zip(rows, ~run.duplicated(), run.map(run.value_counts()), strict=True):
+        several = f" ({size} models)" if size > 1 else ""
+        row[place] = row[place]._replace(text=row[place].text + several if first else "")
+
+
 @cache
 def _columns() -> dict[str, Any]:
-    text = (files("or_eval") / "analysis" / "report" / "columns.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(report_file("columns.toml"))
 
 
 def _with_ranges(frame: pd.DataFrame) -> pd.DataFrame:
@@ -144,8 +161,9 @@ def _cell(name: str, kind: str, row: dict[Any, Any], pair: tuple[str, str] | Non
     value = plain(row[name])
     if isinstance(value, list):
         low, high = value
-        text = "" if low is None else f"{100 * low:.1f}–{100 * high:.1f} %"
-        return Cell(text, high, (low, high, None)) if text else Cell("—")
+        if low is None:
+            return Cell("—")
+        return Cell(f"{100 * low:.1f}–{100 * high:.1f} %", high, {"low": low, "high": high})
     if value is None:
         return Cell("—")
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -157,8 +175,11 @@ def _cell(name: str, kind: str, row: dict[Any, Any], pair: tuple[str, str] | Non
     if kind == "plain" and isinstance(value, int):
         return Cell(f"{value:,}", float(value))
     lower, upper = (plain(row[bound]) for bound in pair) if pair else (None, None)
-    span = (lower, upper, value) if None not in (lower, upper) and kind == "share" else None
-    return Cell(written(value, lower, upper, kind=kind), float(value), span)  # type: ignore[arg-type]
+    low, high = (plain(row.get(f"{name}_{end}")) for end in (_LOWEST, _HIGHEST))
+    spans = {"at": value, "from": lower, "to": upper, "low": low, "high": high}
+    spans = {end: share for end, share in spans.items() if share is not None}
+    shown = spans if kind == "share" and lower is not None else None
+    return Cell(written(value, lower, upper, kind=kind), float(value), shown)
 
 
 def write_tables(tables: list[ReportTable], folder: Path) -> None:

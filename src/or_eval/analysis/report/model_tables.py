@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from or_eval.analysis.card_coverage import CardCoverage
@@ -12,12 +14,13 @@ from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.rates import LABEL_OF, class_shares, fourfold
 from or_eval.analysis.refusal_kinds import refusal_shares
 from or_eval.analysis.report.contents import ReportTable, worded
-from or_eval.analysis.wording import COUNTS, MEASURE_NAMES, doubt_shares, written
+from or_eval.analysis.wording import MEASURE_NAMES, doubt_shares, written
 
 _CORRECTED = [
     *("model", "measure", "n", "raw", "raw_lower", "raw_upper", "rate", "lower", "upper"),
     *("known_lower", "known_upper", "sampled", "uncorrected", "missed", "false_alarms"),
 ]
+_CONSENSUS = ["model", "measure", "consensus", "n", "refused", "families", "rate", "lower", "upper"]
 _RANKED = {
     "over_refusal": ("over-refusal", "fewest safe prompts refused"),
     "balanced_accuracy": (
@@ -33,120 +36,63 @@ _NOT_CORRECTED = frozenset({"steadiness", "who-refused", "grounds", "vote-agreem
 
 def model_tables(of: Material, covered: CardCoverage | None = None) -> list[ReportTable]:
     """Put what logs show into tables; those with nothing to say are left out."""
-    responses, sample = of.responses, of.sample
-    truth = "corrections-by-people" if of.people else "corrections-by-audit"
-    people = of.prompt_audit
-    corrected = "" if of.corrected.empty else "corrected"
-    tables = [
-        worded("models", models_table(of.models)),
-        worded("corrections", of.corrected.reindex(columns=_CORRECTED), truth),
-        *([] if people is None else _prompt_labels(*people)),
-        worded("scorecard", pd.DataFrame() if covered is None else covered.rows),
-        worded("worst-categories", of.standing_out),
-        *(
-            worded(
-                f"ranking-{name.replace('_', '-')}",
-                table,
-                "ranking",
-                measure=_RANKED[name][0],
-                order=_RANKED[name][1],
-            )
-            for name, table in of.rankings.items()
-        ),
-        worded("differences", of.differences),
-        worded("factors", of.effects),
-        worded("framings", of.framings),
-        worded("lineage", of.lineage),
-        *(
-            worded(f"{name}-differences", frame, "group-differences", thing=_SPLIT.get(name, name))
-            for name, frame in of.groups.items()
-        ),
-        worded("steadiness", epoch_variance(responses)),
-        *(
-            worded(name, fourfold(responses, by, sample), "fourfold", corrected, by_language=said)
-            for name, by, said in (
-                ("fourfold", ("model",), ""),
-                ("fourfold-by-language", ("model", "language"), " by language"),
-            )
-            if len(by) == 1 or "language" in of.splits
-        ),
-        worded("classes", class_shares(responses, found=sample)),
-        worded("who-refused", refusal_shares(responses, "provenance")),
-        worded("grounds", refusal_shares(responses, "reason")),
-        worded("pairs", discrimination(responses, found=sample)),
-        *_agreement(of),
-        *(
-            worded(
-                f"rates-by-{name}",
-                of.rates("model", name).drop(columns="families"),
-                "rates-by",
-                thing=_SPLIT.get(name, name),
-            )._replace(opened=name == "task")
-            for name in of.splits
-        ),
-        *(
-            worded(
-                f"models-by-{name}",
-                wide_rates(of.rates("model", name), name),
-                "models-by",
-                column=name,
-            )
-            for name in of.splits
-        ),
-        *(
-            worded(
-                f"difference-matrix-{label}",
-                difference_matrix(rows),
-                "difference-matrix",
-                rate=_COMPARED[str(label)],
-            )
-            for label, rows in ([] if of.differences.empty else of.differences.groupby("label"))
-        ),
-        worded("without-verdict", without_verdict(responses)),
-    ]
-    if corrected:
-        tables = [
-            table.also("as-they-stand") if table.name in _NOT_CORRECTED else table
-            for table in tables
-        ]
-    return [table for table in tables if not table.frame.empty]
-
-
-def _prompt_labels(
-    labels: pd.DataFrame, consensus: pd.DataFrame, corrected: pd.DataFrame
-) -> list[ReportTable]:
-    columns = ["model", "measure", "consensus", "n", "refused", "families", "rate"]
+    corrected = not of.corrected.empty
     return [
-        worded("prompt-labels", labels),
-        worded("corrected-for-labels", corrected),
-        worded("rates-by-consensus", consensus[[*columns, "lower", "upper"]]),
+        table.also("as-they-stand") if corrected and table.name in _NOT_CORRECTED else table
+        for table in _tables(of, covered)
+        if not table.frame.empty
     ]
 
 
-def headline(of: Material) -> ReportTable:
-    """Give the two rates of each model with what could change them, for the first screen."""
-    rates = models_table(of.models)
-    shown = [name for name in LABEL_OF if name in rates and rates[name].notna().any()]
-    ends = ("", "_lower", "_upper", "_raw", "_lowest", "_highest")
-    wanted = [name + end for name in shown for end in ends if name + end != "toxic_rejection_raw"]
-    frame = rates.reindex(columns=["model", *(name for name in wanted if name in rates)])
-    by = f"Ordered by {MEASURE_NAMES[shown[0]]}, highest first. " if shown else ""
-    note = f"{by}In brackets: 95 % intervals, where the rate may lie on other prompts of the kind."
-    if not of.corrected.empty:
-        who = "people's labels" if of.people else "the judge's audit"
-        note += f" The rates are corrected by {who}."
-    counts = of.models.groupby("model")[list(COUNTS)].sum().loc[frame["model"]]
-    uncertain, missing = (shares.to_numpy() for shares in doubt_shares(counts))
-    if uncertain.any() or missing.any():
-        frame = frame.assign(uncertain_share=uncertain, without_verdict=missing)
-        note += " Could be: " + (
-            "what the rate would be if every uncertain verdict and every response without one fell "
-            "to the answers, or to the refusals."
-            if of.corrected.empty
-            else "between what the rate of these very responses lies by that sample, if uncertain "
-            "verdicts of kinds that it lacks fell to the answers, or to the refusals."
-        )
-    return ReportTable("headline", "Rates by model", note, frame)
+def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]:
+    responses, sample = of.responses, of.sample
+    yield worded("models", models_table(of.models))
+    by_whom = "corrections-by-people" if of.people else "corrections-by-audit"
+    yield worded("corrections", of.corrected.reindex(columns=_CORRECTED), by_whom)
+    if of.prompt_audit is not None:
+        labels, consensus, corrected = of.prompt_audit
+        yield worded("prompt-labels", labels)
+        yield worded("corrected-for-labels", corrected)
+        yield worded("rates-by-consensus", consensus[_CONSENSUS])
+    if covered is not None:
+        yield worded("scorecard", covered.rows)
+    yield worded("worst-categories", of.standing_out)
+    for name, table in of.rankings.items():
+        measure, order = _RANKED[name]
+        kind = f"ranking-{name.replace('_', '-')}"
+        yield worded(kind, table, "ranking", measure=measure, order=order)
+    yield worded("differences", of.differences)
+    yield worded("factors", of.effects)
+    yield worded("framings", of.framings)
+    yield worded("lineage", of.lineage)
+    for name, frame in of.groups.items():
+        thing = _SPLIT.get(name, name)
+        yield worded(f"{name}-differences", frame, "group-differences", thing=thing)
+    yield worded("steadiness", epoch_variance(responses))
+    more = "" if of.corrected.empty else "corrected"
+    yield worded("fourfold", fourfold(responses, found=sample), more=more, by_language="")
+    if "language" in of.splits:
+        table = fourfold(responses, ("model", "language"), sample)
+        yield worded("fourfold-by-language", table, "fourfold", more, by_language=" by language")
+    yield worded("classes", class_shares(responses, found=sample))
+    yield worded("who-refused", refusal_shares(responses, "provenance"))
+    yield worded("grounds", refusal_shares(responses, "reason"))
+    yield worded("pairs", discrimination(responses, found=sample))
+    if of.agreement:
+        yield _agreement(of)
+    for name in of.splits:
+        table = of.rates("model", name).drop(columns="families")
+        found = worded(f"rates-by-{name}", table, "rates-by", thing=_SPLIT.get(name, name))
+        yield found._replace(opened=name == "task")
+    for name in of.splits:
+        table = wide_rates(of.rates("model", name), name)
+        yield worded(f"models-by-{name}", table, "models-by", column=name)
+    for label, rows in [] if of.differences.empty else of.differences.groupby("label"):
+        matrix, rate = difference_matrix(rows), _COMPARED[str(label)]
+        yield worded(f"difference-matrix-{label}", matrix, "difference-matrix", rate=rate)
+    missing = responses[responses["refused"].isna()].fillna({"unscored_because": "unscored"})
+    reasons = missing.groupby(["model", "unscored_because"]).size().rename("responses")
+    yield worded("without-verdict", reasons.rename_axis(["model", "reason"]).reset_index())
 
 
 def models_table(rates: pd.DataFrame) -> pd.DataFrame:
@@ -187,16 +133,7 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(by_value[0], ascending=False, ignore_index=True, kind="stable")
 
 
-def without_verdict(responses: pd.DataFrame) -> pd.DataFrame:
-    """Count each model's responses without a verdict, by reason."""
-    missing = responses[responses["refused"].isna()]
-    reasons = missing["unscored_because"].fillna("unscored").rename("reason")
-    return reasons.groupby([missing["model"], reasons]).size().rename("responses").reset_index()
-
-
-def _agreement(of: Material) -> list[ReportTable]:
-    if not of.agreement:
-        return []
+def _agreement(of: Material) -> ReportTable:
     alphas = "".join(
         f" Krippendorff's alpha over all {of.row}s on {label} prompts: "
         f"{written(*alpha, kind='number', between=' to ')}."
@@ -206,7 +143,7 @@ def _agreement(of: Material) -> list[ReportTable]:
     pairs = [found.pairs.assign(label=label) for label, found in of.agreement.items()]
     table = pd.concat(pairs, ignore_index=True)
     table.insert(0, "label", table.pop("label"))
-    return [worded("vote-agreement", table, alphas=alphas)]
+    return worded("vote-agreement", table, alphas=alphas)
 
 
 def wide_rates(rates: pd.DataFrame, column: str) -> pd.DataFrame:

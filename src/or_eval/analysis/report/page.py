@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,8 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from or_eval.analysis.figures.html_page import render_page
-from or_eval.analysis.report.contents import Report
-from or_eval.analysis.report.forms import shown_table
+from or_eval.analysis.report.contents import ALSO, Report, report_file
+from or_eval.analysis.report.forms import HEADLINE, shown_table
 
 MOST_ROWS = 500
 """So many rows of a table stand on the page; all are in its files."""
@@ -29,30 +28,27 @@ def page(report: Report, made: dict[str, Any], above: str = "") -> str:
             where that is this report.
     """
     same, differing = alike(report.runs.frame)
-    browser = report.browser
     return render_page(
-        _file("report.html"),
-        _file("report.js") + _file("browser.js"),
+        report_file("template/report.html"),
+        report_file("template/report.js") + report_file("template/browser.js"),
         {
             "charts": {figure.name: figure.chart.to_dict() for figure in report.figures},
             "responses": {
-                "models": browser.models,
-                "concerns": browser.concerns,
-                "judge": browser.judge,
-                "prompts": browser.prompts,
+                name: value for name, value in report.browser._asdict().items() if name != "note"
             },
         },
         report=report,
         made=made,
         above=above,
-        headline=shown_table(report.headline.frame, report.kind),
+        headline=shown_table(report.headline.frame, HEADLINE),
         same=same,
         differing=shown_table(differing),
         shown=lambda table: shown_table(table.frame.head(MOST_ROWS), table.name),
         most_rows=MOST_ROWS,
         quoted=lambda text: quoted(text, safe=""),
         viewer=f"inspect view --log-dir {quote(_from_here(report.log_dir))}",
-        style=Markup(_file("report.css")),
+        also=ALSO,
+        style=Markup(report_file("template/report.css")),
     )
 
 
@@ -71,7 +67,3 @@ def _from_here(folder: str) -> str:
     """
     here = Path.cwd()
     return str(Path(folder).relative_to(here)) if Path(folder).is_relative_to(here) else folder
-
-
-def _file(name: str) -> str:
-    return (files("or_eval") / "analysis" / "report" / "template" / name).read_text("utf-8")

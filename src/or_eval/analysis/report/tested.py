@@ -66,12 +66,17 @@ def facts(runs: pd.DataFrame, prompts: pd.DataFrame) -> dict[str, str]:
     labels = prompts["label"].value_counts()
     kinds = [f"{count:,} {label}" for label, count in sorted(labels.items())]
     told["Data"] += f": {joined(kinds)} prompt{'' if len(prompts) == 1 else 's'}"
-    days = sorted({date[:10] for date in runs["date"]})
-    told["Date"] = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    told["Date"] = days(runs)
     if told["Settings"] == told["System prompt"] == _STORED:
         told["System prompt and settings"] = told.pop("Settings")
         del told["System prompt"]
     return told
+
+
+def days(runs: pd.DataFrame) -> str:
+    """Tell on which days they ran."""
+    first, last = (str(date)[:10] for date in (runs["date"].min(), runs["date"].max()))
+    return first if first == last else f"{first} to {last}"
 
 
 def title_of(heads: Sequence[LogHead]) -> str:

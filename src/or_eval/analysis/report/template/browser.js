@@ -51,7 +51,9 @@ const fits = (prompt, one) =>
   && (!state.text || wordsOf(prompt, one).includes(state.text.toLowerCase()));
 const refusing = (prompt) => {
   const refused = prompt.responses.filter((one) => one.refused);
-  return new Set(refused.map((one) => one.model)).size + refused.length / (1 + prompt.responses.length);
+  const models = (some) => new Set(some.map((one) => one.model)).size;
+  const sure = models(refused.filter((one) => one.certain !== false));  // what is certain comes first
+  return sure + models(refused) / 1e3 + refused.length / (1 + prompt.responses.length) / 1e6;
 };
 const search = () => {
   const sign = ORDERS[state.sort];
