@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from or_eval.dataset_builders.similarity import near_by_letters, near_duplicates
+from or_eval.dataset_builders.similarity import near_by_letters
 from or_eval.dataset_builders.similarity.near_by_letters import (
     RECALL,
     bands_of,
-    near_texts_of,
     near_texts_within,
     runs_of_letters,
 )
@@ -101,16 +100,6 @@ def test_what_goes_is_near_the_first_of_those_that_stay(seed, threshold):
             assert found.similarity[row] >= threshold - 1e-6
 
 
-def test_rows_near_an_earlier_sets_are_found_and_those_near_each_other_stay():
-    texts, earlier = [KILL + " Now!", BREAD, BREAD + " please"], [KILL, "Where is the zoo?"]
-    bands, earlier_bands = (bands_of(some, 0.7) for some in (texts, earlier))
-
-    found = near_texts_of(texts, bands, earlier, earlier_bands, 0.7)
-
-    assert found.of.tolist() == [0, -1, -1]
-    assert found.search == "MinHash"
-
-
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.9])
 def test_pairs_that_are_just_near_enough_are_found_as_often_as_it_says(threshold):
     lot = random.Random(1)
@@ -148,13 +137,16 @@ def test_equal_texts_in_numbers_take_no_time():
 def test_the_stage_loads_no_model_and_says_how_it_searched(tmp_path):
     rows = [
         PromptRecord(prompt_id(text), text, Label.SAFE, "illegal", "en", "test")
-        for text in (KILL, KILL + " Please!", BREAD)
+        for text in (KILL, KILL + " Please!", BREAD, BREAD + " please")
     ]
+    context = stage_context(tmp_path, named={"against": [rows[1]]})
 
-    result = run_stage(Dedup(), rows, stage_context(tmp_path))
+    result = run_stage(Dedup(), rows, context)
 
-    assert result.rows == [rows[0], rows[2]]
-    assert [item.reason for item in result.dropped] == ["near duplicate"]
+    assert result.rows == [rows[2]]
+    assert [item.reason for item in result.dropped] == [
+        "duplicate of against", "near duplicate of against", "near duplicate",
+    ]  # fmt: skip
     assert result.models == {}
     assert result.tables["comparisons"][0]["search"] == "MinHash"
     assert list(Dedup().reads()) == []
@@ -180,8 +172,8 @@ def test_texts_compared_in_parts_are_found_as_if_all_were_compared_at_once(monke
     bands = bands_of(texts, 0.6)
     at_once = near_by_letters._near_in(0.6, near_by_letters._Part(texts, bands, known))
 
-    monkeypatch.setattr(near_duplicates, "_ROWS_OF_A_GROUP", 5)
-    parts = near_by_letters._near(texts, bands, 0.6, counted := Counted(), known)
+    monkeypatch.setattr(near_by_letters, "_ROWS_OF_A_GROUP", 5)
+    parts = near_texts_within(texts, bands, 0.6, counted := Counted(), known)
 
     assert counted.parts > 10
     assert (at_once.of >= 0).sum() > 100

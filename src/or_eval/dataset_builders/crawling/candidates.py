@@ -13,19 +13,19 @@ from or_eval.dataset_builders.crawling.personal_data import without_personal_dat
 from or_eval.dataset_builders.crawling.snapshot import Page
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile
 from or_eval.dataset_builders.engine.stage import Dropped, Kept
-from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.near_by_letters import (
     bands_of,
     near_texts_of,
     near_texts_within,
 )
-from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
+from or_eval.dataset_builders.similarity.near_duplicates import (
+    NearDuplicates,
+    earlier_prompts,
+)
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.language import count_words
 from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, prompt_id
-from or_eval.sources import LoadedPrompts, load_prompts
-from or_eval.sources.errors import DataError
 
 METHOD = "crawled"
 NOT_ASKING, SHORT, LONG, BROKEN = "asks nothing", "too short", "too long", "broken text"
@@ -66,7 +66,7 @@ def candidates(pages: Iterable[Page], said: SourcesFile) -> Iterator[Kept | Drop
                     seen.add(mark)
                     found.append(record)
     for data in said.known:
-        known = known_prompts(data)
+        known = earlier_prompts("known", data)
         near_known = _near(found, known.records)
         yield from _dropped(found, near_known, f"{NEAR} of {known.name}")
         found = _left(found, near_known)
@@ -117,22 +117,6 @@ def _record(text: str, page: Page, licence: str) -> PromptRecord:
         method=METHOD,
         meta={"url": page.url, "time": page.time, "licence": licence},
     )
-
-
-def known_prompts(data: str) -> LoadedPrompts:
-    """Give the prompts of a set that is known.
-
-    Raises:
-        BuildError: There is no such set, or it can't be read.
-    """
-    try:
-        return load_prompts(data)
-    except DataError as error:
-        # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
-        try:
-            return load_prompts(data, label=Label.UNLABELLED)
-        except DataError:
-            raise BuildError(f"known: {error}") from error
 
 
 def _near(found: Sequence[PromptRecord], known: Sequence[PromptRecord]) -> NearDuplicates | None:

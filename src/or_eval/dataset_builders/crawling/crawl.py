@@ -8,10 +8,10 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from or_eval.dataset_builders.crawling.candidates import known_prompts
 from or_eval.dataset_builders.crawling.snapshot import Snapshot, new_snapshot, snapshots
 from or_eval.dataset_builders.crawling.sources_file import load_sources
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.dataset_builders.similarity.near_duplicates import earlier_prompts
 from or_eval.folder_lock import locked
 from or_eval.sources.errors import how_to_install
 
@@ -61,7 +61,7 @@ def _newest(sources: Path, folder: Path, say: Callable[[str], None], *, again: b
     if not goes_on:
         # Told now: what is crawled keeps its copy of the file, and may take hours.
         for data in load_sources(sources).known:
-            known_prompts(data)
+            earlier_prompts("known", data)
     snapshot = there[-1] if goes_on else new_snapshot(folder, sources)
     say(f"{snapshot.folder}: {'goes on' if goes_on else 'begins'}")
     if snapshot.sources != load_sources(sources):

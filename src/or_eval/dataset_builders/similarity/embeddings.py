@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -13,15 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from or_eval.dataset_builders.engine.models import digest_of
 from or_eval.dataset_builders.engine.rows import in_batches
 from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.kept_embeddings import (
-    KeptEmbeddings,
-    digest_of_text,
-)
 from or_eval.dataset_builders.similarity.near_duplicates import Vectors
 from or_eval.sources.errors import how_to_install
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _CHUNK = 4096
+_DIGEST_BYTES = 16
 _REMEMBERED = 1024
 _NEEDED = {"sentence-transformers": "sentence_transformers", "faiss-cpu": "faiss"}
 
@@ -69,21 +68,54 @@ def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> 
     Raises:
         BuildError: The model can't be had, or gives no numbers.
     """
-    there = KeptEmbeddings(kept / digest_of(_origin(model))[:16])
-    digests = [digest_of_text(text) for text in texts]
-    if missing := there.missing(digests):
+    folder = kept / digest_of(_origin(model))[:16]
+    parts = _kept(folder)
+    digests = [_digest(text) for text in texts]
+    there = {key.tobytes() for part in parts for key in part["digest"]}
+    missing = {d: text for d, text in zip(digests, texts, strict=True) if d not in there}
+    if missing:
         check_needs()
-        by_digest = dict(zip(digests, texts, strict=True))
-        chunks = list(in_batches(missing, _CHUNK))
-        made = workers(
-            partial(_encoded, model), ([by_digest[one] for one in chunk] for chunk in chunks)
-        )
+        chunks = list(in_batches(missing.items(), _CHUNK))
+        made = workers(partial(_encoded, model), ([text for _, text in one] for one in chunks))
         for chunk, vectors in zip(chunks, made, strict=True):
             if not np.isfinite(vectors).all():
                 raise BuildError(f"model {model}: gives embeddings that are no numbers")
-            there.add(chunk, vectors)
+            parts.append(_keep(folder, [digest for digest, _ in chunk], vectors))
         _load.cache_clear()
-    return there.vectors(digests)
+    places = {
+        key.tobytes(): (part, row) for part in parts for row, key in enumerate(part["digest"])
+    }
+    return np.stack([part["vector"][row] for part, row in map(places.__getitem__, digests)])
+
+
+def _kept(folder: Path) -> list[npt.NDArray[Any]]:
+    """Give the embeddings that are kept in a folder; a file that can't be read is removed."""
+    parts = []
+    for path in sorted(folder.glob("*.npy")):
+        try:
+            parts.append(np.load(path, mmap_mode="r"))
+        except (OSError, ValueError, EOFError):
+            path.unlink()
+    return parts
+
+
+def _keep(folder: Path, digests: Sequence[bytes], vectors: Vectors) -> npt.NDArray[Any]:
+    part = np.empty(
+        len(digests), [("digest", f"V{_DIGEST_BYTES}"), ("vector", np.float32, vectors.shape[1])]
+    )
+    part["digest"] = np.frombuffer(b"".join(digests), f"V{_DIGEST_BYTES}")
+    part["vector"] = vectors
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{hashlib.sha256(b''.join(digests)).hexdigest()[:32]}.npy"
+    partial_file = path.with_suffix(".partial")
+    with partial_file.open("wb") as file:
+        np.save(file, part)
+    partial_file.replace(path)
+    return part
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_DIGEST_BYTES]
 
 
 def check_loads(model: str) -> None:
@@ -116,7 +148,7 @@ class Likeness:
 
     def __call__(self, text: str, other: str) -> float:
         """Give the cosine of the embeddings of two texts."""
-        mark = (digest_of_text(text), digest_of_text(other))
+        mark = (_digest(text), _digest(other))
         if mark not in self._known:
             cosine = float(self._vector(text) @ self._vector(other))
             self._known[mark] = round(cosine, 3)

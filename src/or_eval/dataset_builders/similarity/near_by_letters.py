@@ -20,12 +20,7 @@ import numpy.typing as npt
 
 from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.near_duplicates import (
-    NearDuplicates,
-    Places,
-    groups_of,
-    put_together,
-)
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates, Places
 from or_eval.dataset_builders.similarity.same_text import UNSPACED, same_text
 from or_eval.sources.errors import how_to_install
 
@@ -40,6 +35,7 @@ _MOST_ROWS = 12
 _SEED = 42
 _RUN, _UNSPACED_RUN = 3, 2
 _REMEMBERED = 1 << 16
+_ROWS_OF_A_GROUP = 4096
 # Knuth's multiplier for a linear congruence of 64 bits: folds the numbers of a band into one.
 _FOLD = np.uint64(6364136223846793005)
 
@@ -86,7 +82,11 @@ def bands_of(texts: Sequence[str], threshold: float) -> Bands:
 
 
 def near_texts_within(
-    texts: Sequence[str], bands: Bands, threshold: float, workers: Map = here
+    texts: Sequence[str],
+    bands: Bands,
+    threshold: float,
+    workers: Map = here,
+    known: int | None = None,
 ) -> NearDuplicates:
     """Choose texts to keep, so that the others are near duplicates of one that is kept.
 
@@ -97,9 +97,24 @@ def near_texts_within(
         texts: The texts.
         bands: Their bands, for this threshold.
         threshold: Least similarity of near duplicates.
-        workers: Where texts are compared.
+        workers: Where texts are compared, in groups that share no band.
+        known: How many texts, the first, all stay, and are all that others are compared with.
     """
-    return _near(texts, bands, threshold, workers)
+    of = np.full(len(texts), -1)
+    similarity = np.zeros(len(texts), np.float32)
+    groups = _groups(bands)
+    parts = (
+        _Part(
+            [texts[row] for row in rows],
+            bands[rows],
+            None if known is None else int((rows < known).sum()),
+        )
+        for rows in groups
+    )
+    for rows, found in zip(groups, workers(partial(_near_in, threshold), parts), strict=True):
+        of[rows] = np.where(found.of >= 0, rows[found.of], -1)
+        similarity[rows] = found.similarity
+    return NearDuplicates(of, similarity, _SEARCH)
 
 
 def near_texts_of(
@@ -122,43 +137,19 @@ def near_texts_of(
     """
     known = len(earlier)
     both = [*earlier, *texts], np.concatenate([earlier_bands, bands])
-    found = _near(*both, threshold, workers, known)
-    return NearDuplicates(found.of[known:], found.similarity[known:], _SEARCH)
+    found = near_texts_within(*both, threshold, workers, known)
+    return found._replace(of=found.of[known:], similarity=found.similarity[known:])
 
 
 class _Part(NamedTuple):
-    """Texts whose bands no other text has.
+    """Texts whose bands no other text has, in the order of all.
 
-    Attributes:
-        texts: The texts, in the order of all.
-        bands: Their bands.
-        known: How many of them, the first, are an earlier set's; None where there is none.
+    `known` tells how many of them, the first, are an earlier set's; None where there is none.
     """
 
     texts: list[str]
     bands: Bands
     known: int | None
-
-
-def _near(
-    texts: Sequence[str],
-    bands: Bands,
-    threshold: float,
-    workers: Map,
-    known: int | None = None,
-) -> NearDuplicates:
-    """Compare texts that share bands, in parts that share none."""
-    groups = groups_of(_joined(bands), len(texts))
-    parts = (
-        _Part(
-            [texts[row] for row in rows],
-            bands[rows],
-            None if known is None else int((rows < known).sum()),
-        )
-        for rows in groups
-    )
-    made = workers(partial(_near_in, threshold), parts)
-    return put_together(len(texts), zip(groups, groups, made, strict=True))._replace(search=_SEARCH)
 
 
 def _near_in(threshold: float, part: _Part) -> NearDuplicates:
@@ -183,17 +174,31 @@ def _near_in(threshold: float, part: _Part) -> NearDuplicates:
         if known is None or row < known:
             for key in keys:
                 kept[key].append(row)
-    return NearDuplicates(of, similarity, _SEARCH)
+    return NearDuplicates(of, similarity)
 
 
-def _joined(bands: Bands) -> Places:
-    """Give pairs of rows that share a band, so that all that share it are joined one by one."""
+def _groups(bands: Bands) -> list[Places]:
+    """Put rows that share bands into groups, some thousand each; most rows are in none."""
     pairs = [np.empty((2, 0), np.int64)]
     for number in range(bands.shape[1]):
         order = np.argsort(bands[:, number], kind="stable")
         same = np.flatnonzero(np.diff(bands[order, number]) == 0)
         pairs.append(np.stack([order[same], order[same + 1]]))
-    return np.concatenate(pairs, axis=1)
+    joined = np.concatenate(pairs, axis=1)
+    labels = np.arange(len(bands))
+    while True:
+        # Each row takes the least label of those it is joined to, and then that row's own label.
+        lower = labels.copy()
+        for one, other in (joined, joined[::-1]):
+            np.minimum.at(lower, one, labels[other])
+        lower = lower[lower]
+        if (lower == labels).all():
+            break
+        labels = lower
+    rows = np.unique(joined)
+    _, which, sizes = np.unique(labels[rows], return_inverse=True, return_counts=True)
+    group = ((np.cumsum(sizes) - 1) // _ROWS_OF_A_GROUP)[which]
+    return [rows[group == number] for number in np.unique(group)]
 
 
 def _rows_of_a_band(threshold: float) -> int:

@@ -1,21 +1,19 @@
-"""Near duplicates, however they are found: what is told of them, and rows put apart and together.
-
-Pairs that may be near join rows to groups. No row of one group is near one of another, so that
-groups are decided on by themselves, wherever that is done, as if all were decided on at once.
-"""
+"""Near duplicates, however they are found: what is told of them, and of which earlier sets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from or_eval.dataset_builders.errors import BuildError
+from or_eval.schema import Label
+from or_eval.sources import LoadedPrompts, load_prompts
+from or_eval.sources.errors import DataError
+
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Places: TypeAlias = npt.NDArray[np.int64]
-
-_ROWS_OF_A_GROUP = 4096
 
 
 class Sampled(NamedTuple):
@@ -47,45 +45,22 @@ class NearDuplicates(NamedTuple):
     sampled: Sampled | None = None
 
 
-def put_together(
-    rows: int, parts: Iterable[tuple[Places, Places, NearDuplicates]]
-) -> NearDuplicates:
-    """Put together what was found of some rows among some others, part by part."""
-    of = np.full(rows, -1)
-    similarity = np.zeros(rows, np.float32)
-    for own, others, found in parts:
-        near = found.of >= 0
-        of[own[near]] = others[found.of[near]]
-        similarity[own] = found.similarity
-    return NearDuplicates(of, similarity)
-
-
-def groups_of(pairs: Places, rows: int) -> list[Places]:
-    """Give groups of rows, some thousand each, so that no pair is in two; most rows are in none.
+def earlier_prompts(key: str, data: str, source: str | None = None) -> LoadedPrompts:
+    """Give the prompts of a set that are not to come again, whether or not it has labels.
 
     Args:
-        pairs: Pairs of rows, in two lines.
-        rows: The number of rows.
+        key: Where the set is named, for the error line.
+        data: A catalogue name, a Hub id, or the path of a file.
+        source: Catalogue entry to read a file or Hub data set by.
+
+    Raises:
+        BuildError: There is no such set, or it can't be read.
     """
-    if not pairs.size:
-        return []
-    labels = np.arange(rows)
-    while True:
-        # Each row takes the least label of those it is joined to, and then that row's own label.
-        lower = labels.copy()
-        for one, other in (pairs, pairs[::-1]):
-            np.minimum.at(lower, one, labels[other])
-        lower = lower[lower]
-        if (lower == labels).all():
-            break
-        labels = lower
-    joined = np.unique(pairs)
-    _, which, sizes = np.unique(labels[joined], return_inverse=True, return_counts=True)
-    groups = (np.cumsum(sizes) - 1) // _ROWS_OF_A_GROUP
-    return [joined[some] for some in rows_by(groups[which]) if len(some)]
-
-
-def rows_by(numbers: Places) -> list[Places]:
-    """Give the rows that have each number, in their order, number 0 first."""
-    order = np.argsort(numbers, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(numbers))[:-1])
+    try:
+        return load_prompts(data, source=source)
+    except DataError as error:
+        # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
+        try:
+            return load_prompts(data, source=source, label=Label.UNLABELLED)
+        except DataError:
+            raise BuildError(f"{key}: {error}") from error

@@ -7,7 +7,7 @@ names an embedding model, by their meaning; among the rows themselves and agains
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import tee
 from typing import Any, Literal, NamedTuple
@@ -26,7 +26,6 @@ from or_eval.dataset_builders.engine.stage import (
     StageParams,
 )
 from or_eval.dataset_builders.engine.workers import Map
-from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity import near_by_letters
 from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingStage, embedded
 from or_eval.dataset_builders.similarity.near_by_letters import (
@@ -38,11 +37,12 @@ from or_eval.dataset_builders.similarity.near_by_meaning import (
     near_duplicates_of,
     near_duplicates_within,
 )
-from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
+from or_eval.dataset_builders.similarity.near_duplicates import (
+    NearDuplicates,
+    earlier_prompts,
+)
 from or_eval.dataset_builders.similarity.same_text import text_mark
-from or_eval.schema import Label, PromptRecord
-from or_eval.sources import load_prompts
-from or_eval.sources.errors import DataError
+from or_eval.schema import PromptRecord
 
 LETTERS_THRESHOLD, MEANING_THRESHOLD = 0.7, 0.9
 
@@ -101,8 +101,11 @@ class Dedup(EmbeddingStage):
 
         It holds a digest of each text and, to find near duplicates, the rows that differ.
         """
-        earlier = [_earlier(given) for given in self.against]
-        earlier += [_Earlier(name, named) for name, named in build.named.items()]
+        earlier: list[tuple[str, Rows]] = []
+        for given in self.against:
+            loaded = earlier_prompts("against", given.data, given.source)
+            earlier.append((loaded.name, loaded.records))
+        earlier += build.named.items()
         different: list[PromptRecord] = []
         for found in _without_equal(rows, earlier, self.within, build.map):
             if isinstance(found, Dropped):
@@ -115,9 +118,8 @@ class Dedup(EmbeddingStage):
             return
         self.name_model(build)
         if different:
-            likeness = _likeness(self.model, self.threshold, build)
             table: list[dict[str, Any]] = []
-            yield from _without_near(different, earlier, self.within, likeness, table)
+            yield from self._without_near(different, earlier, table, build)
             build.table("comparisons", table)
             if sampled := [row for row in table if row["pairs in the sample"]]:
                 pairs = sum(row["pairs in the sample"] for row in sampled)
@@ -125,6 +127,63 @@ class Dedup(EmbeddingStage):
                 # A table of one row is in the funnel too.
                 recall = {"pairs in the sample": pairs, "recall": found_pairs / pairs}
                 build.table("recall", [recall])
+
+    def _without_near(
+        self,
+        left: list[PromptRecord],
+        earlier: Sequence[tuple[str, Rows]],
+        table: list[dict[str, Any]],
+        build: StageContext,
+    ) -> Iterator[Outcome]:
+        """Give what is near a row of each earlier set in turn, and then of the rows themselves."""
+        marks = self._marks(left, build)
+        sets = [(name, list(records)) for name, records in earlier if len(records)]
+        for name, records in [*sets, ("", [])]:
+            others, other_marks = (records, self._marks(records, build)) if name else (left, marks)
+            groups = _groups(others, self.within)
+            near: dict[int, str] = {}
+            found: list[NearDuplicates] = []
+            for facets, rows in _groups(left, self.within).items():
+                theirs = groups.get(facets)
+                if theirs is None or (not name and len(rows) < 2):
+                    continue
+                there = _part(others, other_marks, theirs) if name else None
+                found.append(self._near(_part(left, marks, rows), there, build.map))
+                for member in np.flatnonzero(found[-1].of >= 0).tolist():
+                    other, similarity = found[-1].of[member], found[-1].similarity[member]
+                    near[int(rows[member])] = (
+                        f"{similarity:.3f} similar to {others[theirs[other]].id}"
+                    )
+            table.append(_summary(name or "each other", len(left), found))
+            for row in sorted(near):
+                reason = f"near duplicate of {name}" if name else "near duplicate"
+                yield Dropped(left[row], reason, near[row])
+            if near:
+                stays = [row for row in range(len(left)) if row not in near]
+                left, marks = [left[row] for row in stays], marks[stays]
+        yield from map(Kept, left)
+
+    def _marks(self, records: Sequence[PromptRecord], build: StageContext) -> npt.NDArray[Any]:
+        """Give what is compared of each: its bands, or its embedding."""
+        texts = [record.prompt for record in records]
+        if self.model is not None:
+            return embedded(texts, self.model, build)
+        assert self.threshold is not None
+        bands = partial(bands_of, threshold=self.threshold)
+        return np.concatenate(list(build.map(bands, in_batches(texts, _BATCH))))
+
+    def _near(self, part: _Part, others: _Part | None, workers: Map) -> NearDuplicates:
+        """Compare some with others, or with each other."""
+        assert self.threshold is not None
+        match self.model, others:
+            case None, None:
+                return near_texts_within(*part, self.threshold, workers)
+            case None, _Part():
+                return near_texts_of(*part, *others, self.threshold, workers)
+            case _, None:
+                return near_duplicates_within(part.marks, self.threshold)
+            case _, _Part():
+                return near_duplicates_of(part.marks, others.marks, self.threshold)
 
     def reads(self) -> list[str]:
         """Name the data."""
@@ -141,115 +200,23 @@ class Dedup(EmbeddingStage):
         return super().problem(place)
 
 
-class _Earlier(NamedTuple):
-    """An earlier set by its name."""
-
-    name: str
-    records: Rows
-
-
 class _Part(NamedTuple):
-    """Some prompts, and what is compared of each: its bands, or its embedding."""
+    """Some prompts, and what is compared of each."""
 
     texts: list[str]
     marks: npt.NDArray[Any]
 
 
-class _Likeness(NamedTuple):
-    """A way to find near duplicates.
-
-    Attributes:
-        marks: Gives what is compared of texts.
-        within: Compares some with each other.
-        of: Compares some with others, of an earlier set.
-    """
-
-    marks: Callable[[list[str]], npt.NDArray[Any]]
-    within: Callable[[_Part], NearDuplicates]
-    of: Callable[[_Part, _Part], NearDuplicates]
-
-
-class _Prompts(NamedTuple):
-    """Records, what is compared of each, and which of them are compared at all."""
-
-    records: list[PromptRecord]
-    marks: npt.NDArray[Any]
-    groups: dict[tuple[Any, ...], npt.NDArray[np.int64]]
-
-    def part(self, rows: npt.NDArray[np.int64]) -> _Part:
-        """Give some of them."""
-        # Mostly all rows are compared with all; the marks of a million would be copied.
-        marks = self.marks if len(rows) == len(self.marks) else self.marks[rows]
-        return _Part([self.records[row].prompt for row in rows], marks)
-
-
-class _Comparison(NamedTuple):
-    """What came of comparing some rows of prompts with some rows of others."""
-
-    rows: npt.NDArray[np.int64]
-    others: npt.NDArray[np.int64]
-    found: NearDuplicates
-
-
-def _likeness(model: str | None, threshold: float, build: StageContext) -> _Likeness:
-    if model is None:
-        return _Likeness(
-            lambda texts: np.concatenate(
-                list(build.map(partial(bands_of, threshold=threshold), in_batches(texts, _BATCH)))
-            ),
-            lambda part: near_texts_within(*part, threshold, build.map),
-            lambda part, others: near_texts_of(*part, *others, threshold, build.map),
-        )
-    return _Likeness(
-        lambda texts: embedded(texts, model, build),
-        lambda part: near_duplicates_within(part.marks, threshold, workers=build.map),
-        lambda part, others: near_duplicates_of(
-            part.marks, others.marks, threshold, workers=build.map
-        ),
-    )
-
-
-def _without_near(
-    different: list[PromptRecord],
-    earlier: Sequence[_Earlier],
-    within: Sequence[Facet],
-    likeness: _Likeness,
-    table: list[dict[str, Any]],
-) -> Iterator[Outcome]:
-    def marked(records: list[PromptRecord]) -> _Prompts:
-        marks = likeness.marks([record.prompt for record in records])
-        return _Prompts(records, marks, _groups(records, within))
-
-    prompts = marked(different)
-    for name, records in earlier:
-        if not len(records):
-            continue
-        others = marked(list(records))
-        compared = _with_others(prompts, others, likeness)
-        table.append(_summary(name, prompts, compared))
-        yield from _near(prompts, others, compared, f"near duplicate of {name}")
-        prompts = _without(prompts, compared)
-    compared = _with_each_other(prompts, likeness)
-    table.append(_summary("each other", prompts, compared))
-    yield from _near(prompts, prompts, compared, "near duplicate")
-    for record in _without(prompts, compared).records:
-        yield Kept(record)
-
-
-def _earlier(given: EarlierSet) -> _Earlier:
-    try:
-        loaded = load_prompts(given.data, source=given.source)
-    except DataError as error:
-        # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
-        try:
-            loaded = load_prompts(given.data, source=given.source, label=Label.UNLABELLED)
-        except DataError:
-            raise BuildError(f"against: {error}") from error
-    return _Earlier(loaded.name, loaded.records)
+def _part(
+    records: Sequence[PromptRecord], marks: npt.NDArray[Any], rows: npt.NDArray[np.int64]
+) -> _Part:
+    # Mostly all rows are compared with all; the marks of a million would be copied.
+    some = marks if len(rows) == len(marks) else marks[rows]
+    return _Part([records[row].prompt for row in rows], some)
 
 
 def _without_equal(
-    rows: Rows, earlier: Iterable[_Earlier], within: Sequence[Facet], workers: Map
+    rows: Rows, earlier: Iterable[tuple[str, Rows]], within: Sequence[Facet], workers: Map
 ) -> Iterator[PromptRecord | Dropped]:
     """Give the first of equal texts, and none that an earlier set has."""
     seen: dict[bytes, tuple[str, str]] = {}
@@ -293,61 +260,15 @@ def _groups(
     return {facets: np.asarray(members) for facets, members in positions.items()}
 
 
-def _with_others(prompts: _Prompts, others: _Prompts, likeness: _Likeness) -> list[_Comparison]:
-    return [
-        _Comparison(members, other, likeness.of(prompts.part(members), others.part(other)))
-        for facets, members in prompts.groups.items()
-        if (other := others.groups.get(facets)) is not None
-    ]
-
-
-def _with_each_other(prompts: _Prompts, likeness: _Likeness) -> list[_Comparison]:
-    return [
-        _Comparison(members, members, likeness.within(prompts.part(members)))
-        for members in prompts.groups.values()
-        if len(members) > 1
-    ]
-
-
-def _near(
-    prompts: _Prompts, others: _Prompts, compared: Iterable[_Comparison], reason: str
-) -> list[Dropped]:
-    """Give the rows that are near duplicates, in the order of the rows."""
-    dropped = {}
-    for rows, other_rows, found in compared:
-        for member in np.flatnonzero(found.of >= 0):
-            other = others.records[other_rows[found.of[member]]]
-            dropped[int(rows[member])] = f"{found.similarity[member]:.3f} similar to {other.id}"
-    return [Dropped(prompts.records[row], reason, dropped[row]) for row in sorted(dropped)]
-
-
-def _without(prompts: _Prompts, compared: Iterable[_Comparison]) -> _Prompts:
-    """Give what is left without the near duplicates."""
-    kept = np.ones(len(prompts.records), bool)
-    for rows, _, found in compared:
-        kept[rows[found.of >= 0]] = False
-    if kept.all():
-        return prompts
-    left = np.flatnonzero(kept)
-    # Positions among those left, by the positions before.
-    position = np.cumsum(kept) - 1
-    groups = {facets: position[rows[kept[rows]]] for facets, rows in prompts.groups.items()}
-    return _Prompts(
-        [prompts.records[row] for row in left],
-        prompts.marks[left],
-        {facets: rows for facets, rows in groups.items() if len(rows)},
-    )
-
-
-def _summary(other: str, prompts: _Prompts, compared: Sequence[_Comparison]) -> dict[str, Any]:
+def _summary(other: str, rows: int, compared: Sequence[NearDuplicates]) -> dict[str, Any]:
     """Give a row of the table of comparisons."""
-    samples = [found.sampled for _, _, found in compared if found.sampled is not None]
+    samples = [found.sampled for found in compared if found.sampled is not None]
     pairs = sum(sample.pairs for sample in samples)
     return {
         "compared with": other,
-        "rows": len(prompts.records),
-        "near duplicates": sum(int((found.of >= 0).sum()) for _, _, found in compared),
-        "search": " and ".join(sorted({found.search for _, _, found in compared})),
+        "rows": rows,
+        "near duplicates": sum(int((found.of >= 0).sum()) for found in compared),
+        "search": " and ".join(sorted({found.search for found in compared})),
         "pairs in the sample": pairs if samples else None,
         "recall": sum(sample.found for sample in samples) / pairs if pairs else None,
     }
