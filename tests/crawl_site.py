@@ -142,23 +142,10 @@ FEED = """<?xml version="1.0"?><rss version="2.0" xmlns:dc="http://purl.org/dc/e
 </description></item></channel></rss>"""
 SITEMAP = """<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 <url><loc>{}</loc></url></urlset>"""
-API = ["/api?page=1", "/api?page=2", "/api?page=3"]
 OTHER_KINDS = [
     "Why does [name] of this feed never sleep?",
     "Where does the map of a site lead to?",
-    "Which line of a plain list is this?",
-    "Who noted the address of this page?",
-    "How many birds sit on reply number 1?",
-    "How many stones lie under page 2 of the well?",
 ]
-
-
-def api_item(number: int) -> dict[str, Any]:
-    texts = {
-        1: "How many birds sit on reply number 1?",
-        2: "How many stones lie under page 2 of the well?",
-    }
-    return {"link": f"/items/{number}", "owner": {"name": "Ugo"}, "title": texts[number]}
 
 
 class Site(Server):
@@ -201,30 +188,13 @@ class Site(Server):
 
     def allowed(self) -> Counter[str]:
         """Give how often each page that may be fetched is, where all goes well."""
-        once = [
-            "/robots.txt",
-            "/",
-            "/script",
-            "/broken/latin",
-            "/broken/gbk",
-            "/broken/cut",
-            "/huge",
-            "/struck",
-            "/paper",
-        ]
+        once = ["/robots.txt", "/", "/script", "/huge", "/struck", "/paper", "/private/open"]
+        once += ["/broken/latin", "/broken/gbk", "/broken/cut", "/leave/other", "/leave/metadata"]
+        once += ["/loop/a", "/loop/b", "/loop/self", "/bomb.xml", "/feed.xml"]
+        once += ["/sitemap.xml", "/listed/1", *(f"/spin/{n}" for n in range(6))]
         once += [f"/questions?page={n + 1}" for n in range(self.pages_of_lists)]
         once += [f"/questions/{n}" for n in range(self.questions)]
         once += [f"/calendar/{n}" for n in range(CALENDAR_DEPTH)]
-        once += [
-            "/loop/a",
-            "/loop/b",
-            "/loop/self",
-            "/leave/other",
-            "/leave/metadata",
-            "/private/open",
-        ]
-        once += [f"/spin/{n}" for n in range(6)]
-        once += ["/bomb.xml", "/feed.xml", "/sitemap.xml", "/listed/1", "/list.txt", "/noted", *API]
         twice = ["/busy", "/down", "/leave/later"]
         return Counter([*once, *twice, *twice])
 
@@ -288,15 +258,6 @@ class Site(Server):
                 return Answer(gzip.compress(b" " * 3_000_000), kind="application/x-gzip")
             case ["listed", "1"]:
                 return Answer(page("Where does the map of a site lead to?", "Here."))
-            case ["list.txt"]:
-                text = f"Which line of a plain list is this?\n{self.url('/noted')}\nNo question.\n"
-                return Answer(text.encode(), kind="text/plain")
-            case ["noted"]:
-                return Answer(page("Who noted the address of this page?", "A list did."))
-            case ["api"]:
-                number = int(parse_qs(parts.query)["page"][0])
-                said = {"data": {"items": [] if number > 2 else [api_item(number)]}}
-                return Answer(json.dumps(said).encode(), kind="application/json")
             case ["busy"] if before == 0:
                 return Answer(b"slow down", 429, headers={"Retry-After": "1"})
             case ["down"] if before == 0:
@@ -328,28 +289,15 @@ class Site(Server):
                 return Answer(b"no such page", 404)
 
     def _home(self) -> dict[str, str]:
-        links = [
-            "/questions?page=1",
-            "/calendar/0",
-            "/struck",
-            "/paper",
-            "/loop/a",
-            "/loop/self",
-            "/spin/0",
-            "/busy",
-            "/down",
-        ]
-        links += ["/script", "/broken/latin", "/broken/gbk", "/broken/cut", "/huge", "/leave/later"]
-        links += ["/leave/other", "/leave/metadata", "/private/open", "/private/closed"]
-        links += ["/members/1", f"http://127.0.0.1:{self._elsewhere}/", "http://other.example/"]
-        links += ["http://169.254.169.254/latest/", "//127.0.0.1/", "mailto:a@b.example"]
-        links += [
-            "javascript:alert(1)",
-            "file:///etc/passwd",
-            "http://[::1]/",
-            "http://0x7f000001/",
-        ]
-        return {link: link for link in links}
+        links = (
+            "/questions?page=1 /calendar/0 /struck /paper /loop/a /loop/self /spin/0 /busy /down "
+        )
+        links += "/script /broken/latin /broken/gbk /broken/cut /huge /leave/later /leave/other "
+        links += "/leave/metadata /private/open /private/closed /members/1 http://other.example/ "
+        links += f"http://127.0.0.1:{self._elsewhere}/ http://169.254.169.254/latest/ //127.0.0.1/ "
+        links += "mailto:a@b.example javascript:alert(1) file:///etc/passwd http://[::1]/ "
+        links += "http://0x7f000001/"
+        return {link: link for link in links.split()}
 
     def _list(self, number: int) -> dict[str, str]:
         here = range((number - 1) * PER_LIST, min(number * PER_LIST, self.questions))

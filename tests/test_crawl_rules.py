@@ -14,13 +14,12 @@ import pytest
 from crawl_site import personal, planted
 from or_eval.dataset_builders.crawling import network_guard
 from or_eval.dataset_builders.crawling.asking_rules import asked_in
-from or_eval.dataset_builders.crawling.candidates import candidates, tidy
-from or_eval.dataset_builders.crawling.crawl import crawled
+from or_eval.dataset_builders.crawling.candidates import candidates, tidy, write_candidates
+from or_eval.dataset_builders.crawling.crawl import Page, Snapshot, crawled
 from or_eval.dataset_builders.crawling.network_guard import GuardedResolver, is_public
-from or_eval.dataset_builders.crawling.page_text import of_feed, of_page, of_reply
+from or_eval.dataset_builders.crawling.page_text import of_feed, of_page
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
-from or_eval.dataset_builders.crawling.snapshot import Page, Snapshot
-from or_eval.dataset_builders.crawling.sources_file import Reply, Source, SourcesFile, load_sources
+from or_eval.dataset_builders.crawling.sources_file import Source, SourcesFile, load_sources
 from or_eval.dataset_builders.engine.stage import Dropped, Kept
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.folder_lock import locked
@@ -40,7 +39,7 @@ SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"
         (HEAD + SOURCE % ", licens: x", "line 3: there is no key 'licens' (the nearest is 'licence')"),
         (HEAD + "  - {name: board, start: 'https://example.org/q'}\n", "line 3: the key 'sources.0.licence' is missing"),
         (HEAD + SOURCE % ", follow: '['", "line 3: 'sources.0.follow.0': '[' is no pattern"),
-        (HEAD + SOURCE % ", kind: json", "line 3: 'sources.0': 'reply' says how to read an API"),
+        (HEAD + SOURCE % ", kind: json", "line 3: 'sources.0.kind': Input should be 'pages', 'feed' or 'sitemap', not 'json'"),
         (HEAD + SOURCE % ", hosts: 'a b@c'", "is no address"),
         (HEAD + SOURCE % "" + SOURCE % "", "two sources are called 'board'"),
         (HEAD + SOURCE % "" + SOURCE.replace("board", "other") % ", delay: 3", "share the host example.org"),
@@ -221,8 +220,6 @@ def test_candidates_are_new_and_of_fitting_length(tmp_path: Path) -> None:
 
 
 def test_candidates_of_a_file_can_be_loaded(tmp_path: Path) -> None:
-    from or_eval.dataset_builders.crawling.candidate_files import write_candidates
-
     (tmp_path / "sources.yaml").write_text(HEAD + SOURCE % "", "utf-8")
     page = {"url": "https://example.org/1", "source": "board", "time": "2026", "passages": ["Why do owls hoot at night? \ud800"]}  # fmt: skip
     (tmp_path / "pages.jsonl").write_text(json.dumps(page) + "\n" + '{"url": "https', "utf-8")
@@ -256,15 +253,7 @@ def test_hidden_text_is_not_read_and_names_are() -> None:
     assert of_page("\x00<<<").passages is not None
 
 
-def test_broken_feeds_and_replies_hold_nothing() -> None:
-    reply = Reply(items="data", texts=["title", "body.text"], authors=["user"])
-    assert list(of_reply("{", reply)) == []
-    assert list(of_reply("[" * 100_000, reply)) == []
-    assert [one.passages for one in of_reply('{"data": {"title": 3}}', reply)] == [[]]
-    [found] = of_reply(
-        '{"data": [{"title": "A &amp; <b>b</b>?", "body": {"text": "x"}, "user": "u"}]}', reply
-    )
-    assert (found.passages, found.authors) == (["A & b?", "x"], ["u"])
+def test_broken_feeds_hold_nothing() -> None:
     assert list(of_feed("<rss><item><title>no end")) is not None
     bomb = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><rss><item><title>&a;</title></item></rss>'
     assert [one.passages for one in of_feed(bomb)] == [[]]

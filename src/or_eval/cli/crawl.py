@@ -30,8 +30,7 @@ def crawl(sources: Path, out: Path, again: bool) -> None:
       or-eval crawl sources.yaml --out crawls
       or-eval crawl sources.yaml --out crawls --again      # months later
     """
-    from or_eval.dataset_builders.crawling.candidate_files import write_candidates
-    from or_eval.dataset_builders.crawling.candidates import LONG, SHORT
+    from or_eval.dataset_builders.crawling.candidates import LONG, SHORT, write_candidates
     from or_eval.dataset_builders.crawling.crawl import crawled
 
     try:

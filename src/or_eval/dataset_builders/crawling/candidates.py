@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from or_eval.dataset_builders.crawling.asking_rules import asked_in, asks_itself, sentences_of
+from or_eval.dataset_builders.crawling.crawl import Page, Snapshot
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
-from or_eval.dataset_builders.crawling.snapshot import Page
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile
 from or_eval.dataset_builders.engine.stage import Dropped, Kept
 from or_eval.dataset_builders.similarity.near_by_letters import (
@@ -73,6 +78,44 @@ def candidates(pages: Iterable[Page], said: SourcesFile) -> Iterator[Kept | Drop
     near = near_texts_within(*_compared(found), _THRESHOLD) if found else None
     yield from _dropped(found, near, NEAR)
     yield from (Kept(record) for record in _left(found, near))
+
+
+class Found(NamedTuple):
+    """What came of a snapshot.
+
+    Attributes:
+        path: The file of candidates.
+        languages: How many there are by language.
+        dropped: How many texts are none, by reason.
+        failed: How many pages weren't had, by reason.
+    """
+
+    path: Path
+    languages: Counter[str]
+    dropped: Counter[str]
+    failed: Counter[str]
+
+
+def write_candidates(snapshot: Snapshot) -> Found:
+    """Write the candidates of a snapshot, and the texts that are none, each as JSON lines."""
+    path = snapshot.folder / "candidates.jsonl"
+    languages: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    with (
+        path.open("w", encoding="utf-8") as kept_file,
+        (snapshot.folder / "dropped.jsonl").open("w", encoding="utf-8") as dropped_file,
+    ):
+        for outcome in candidates(snapshot.pages(), snapshot.sources):
+            said = asdict(outcome.record)
+            if isinstance(outcome, Kept):
+                languages[outcome.record.language] += 1
+                print(json.dumps(said, ensure_ascii=False), file=kept_file)
+            else:
+                dropped[outcome.reason] += 1
+                said |= {"reason": outcome.reason, "detail": outcome.detail}
+                print(json.dumps(said, ensure_ascii=False), file=dropped_file)
+    failed = Counter(page.failed for page in snapshot.pages() if page.failed)
+    return Found(path, languages, dropped, failed)
 
 
 def tidy(text: str) -> str:

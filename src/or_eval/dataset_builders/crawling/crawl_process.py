@@ -6,6 +6,7 @@ The process that started it holds its standard input: when that ends, so does th
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 from pathlib import Path
@@ -14,8 +15,8 @@ from typing import Any
 from filelock import FileLock
 from scrapy.crawler import CrawlerProcess
 
+from or_eval.dataset_builders.crawling.crawl import Snapshot
 from or_eval.dataset_builders.crawling.network_guard import PRIVATE_PLACES
-from or_eval.dataset_builders.crawling.snapshot import Snapshot
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile
 from or_eval.dataset_builders.crawling.spider import SourcesSpider
 
@@ -81,10 +82,8 @@ def settings_of(said: SourcesFile, snapshot: Snapshot) -> dict[str, Any]:
         "HTTPCACHE_DIR": str(snapshot.cache.resolve()),
         "HTTPCACHE_GZIP": True,
         "HTTPCACHE_IGNORE_HTTP_CODES": [408, 429, 500, 502, 503, 504, 522, 524],
-        "JOBDIR": str(snapshot.job.resolve()),
         # Breadth first: what is near a start comes before what an endless calendar leads to.
         "DEPTH_PRIORITY": 1,
-        "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
         "LOG_FILE": str(snapshot.log),
         "LOG_LEVEL": "INFO",
@@ -96,17 +95,13 @@ def main(folder: Path) -> None:
     snapshot = Snapshot(folder)
     # One whose starter was killed may still be waiting for what is under way.
     with FileLock(folder.parent / ".crawling"):
-        _crawl(snapshot)
-
-
-def _crawl(snapshot: Snapshot) -> None:
-    said = snapshot.sources
-    snapshot.open()
-    process = CrawlerProcess(settings_of(said, snapshot))
-    process.crawl(SourcesSpider, said, snapshot)
-    threading.Thread(target=_stop_when_left, args=[process], daemon=True).start()
-    process.start()
-    snapshot.settle()
+        said = snapshot.sources
+        process = CrawlerProcess(settings_of(said, snapshot))
+        process.crawl(SourcesSpider, said, snapshot)
+        threading.Thread(target=_stop_when_left, args=[process], daemon=True).start()
+        process.start()
+        if snapshot.finished:
+            shutil.rmtree(snapshot.cache, ignore_errors=True)
 
 
 def _stop_when_left(process: CrawlerProcess) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from configparser import ConfigParser
 from functools import cache
@@ -11,8 +10,6 @@ from typing import Any, NamedTuple
 import trafilatura
 from parsel import Selector
 from trafilatura.settings import use_config
-
-from or_eval.dataset_builders.crawling.sources_file import Reply
 
 _MOST_CHARS = 5_000
 _TITLE = "//meta[@property='og:title']/@content"
@@ -34,7 +31,7 @@ _ENTRY_AUTHORS = "./*[local-name()='creator' or local-name()='author']//text()[n
 
 
 class Texts(NamedTuple):
-    """What a page, an entry of a feed or an item of a reply says.
+    """What a page, or an entry of a feed says.
 
     Attributes:
         passages: Its title, and its paragraphs.
@@ -82,25 +79,6 @@ def of_feed(text: str) -> Iterator[Texts]:
         )
 
 
-def of_reply(text: str, reply: Reply) -> Iterator[Texts]:
-    """Read the items of a JSON reply; of what is no such reply, there are none."""
-    for item in items_of(text, reply):
-        texts = (_plain(one) for path in reply.texts for one in _strings(item, path))
-        names = [one for path in reply.authors for one in _strings(item, path)]
-        yield Texts(_lines(*texts), _names(names), next(_strings(item, reply.url), ""))
-
-
-def items_of(text: str, reply: Reply) -> list[Any]:
-    """Give the items of a JSON reply."""
-    found = _at(_parsed(text), reply.items)
-    return found if isinstance(found, list) else [found] if found is not None else []
-
-
-def next_of(text: str, reply: Reply) -> str:
-    """Give the address of the next page that a JSON reply tells; empty where it tells none."""
-    return next(_strings(_parsed(text), reply.next), "") if reply.next else ""
-
-
 @cache
 def _reading() -> ConfigParser:
     """Give trafilatura's settings, but for posts that are short, as questions are."""
@@ -109,27 +87,8 @@ def _reading() -> ConfigParser:
     return config
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _at(value: Any, path: str) -> Any:
-    for key in path.split(".") if path else ():
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _strings(value: Any, path: str) -> Iterator[str]:
-    given = _at(value, path) if path else None
-    found = given if isinstance(given, list) else [given]
-    yield from (one for one in found if one and isinstance(one, str))
-
-
 def _plain(text: str) -> str:
-    """Give the text of what may be HTML, as feeds and APIs give it; blocks become lines."""
+    """Give the text of what may be HTML, as feeds give it; blocks become lines."""
     if "<" not in text and "&" not in text:
         return text
     return str(trafilatura.html2txt(f"<html><body>{text}</body></html>", clean=True) or "")

@@ -58,44 +58,21 @@ class _Said(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Reply(_Said):
-    """Where things stand in the replies of a JSON API; a path is keys with dots between them.
-
-    Attributes:
-        items: The list of items; the reply itself is one without it.
-        texts: The texts of an item.
-        authors: Names in an item that are taken out of its texts.
-        url: The address of the page that an item is of.
-        next: The address of the next page.
-        page: Parameter of the address that counts pages, where no reply tells the next one; it
-            is raised as long as items come.
-    """
-
-    items: str = ""
-    texts: tuple[str, ...] = Field(min_length=1)
-    authors: tuple[str, ...] = ()
-    url: str = ""
-    next: str = ""
-    page: str = ""
-
-
 class Source(_Said):
     """A source.
 
     Attributes:
         name: Its name, which becomes its prompts' source.
-        kind: What its addresses give: web pages, an RSS or Atom feed, a sitemap, a list with a
-            text or an address on each line, or the replies of a JSON API.
+        kind: What its addresses give: web pages, an RSS or Atom feed, or a sitemap.
         start: Addresses to start from.
         licence: Under which licence its texts stand, or what else a user must know of that.
         hosts: Hosts to take pages from beside those of `start`, with a port where it isn't the
             usual one.
         follow: Patterns of the addresses of links to follow; without any, links of pages aren't
-            followed, and all of a feed, sitemap or list are.
+            followed, and all of a feed or sitemap are.
         skip: Patterns of addresses to leave out.
         authors: CSS selector of names of people and accounts on pages, which are taken out of
             the texts.
-        reply: How to read the replies of an API.
         depth: Most links from a start to a page.
         pages: Most pages.
         delay: Least seconds between two requests to a host; the file's by default.
@@ -104,14 +81,13 @@ class Source(_Said):
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*$")
-    kind: Literal["pages", "feed", "sitemap", "list", "json"] = "pages"
+    kind: Literal["pages", "feed", "sitemap"] = "pages"
     start: tuple[Address, ...] = Field(min_length=1)
     licence: str = Field(min_length=1)
     hosts: tuple[str, ...] = ()
     follow: tuple[Pattern, ...] = ()
     skip: tuple[Pattern, ...] = ()
     authors: str = ""
-    reply: Reply | None = None
     depth: int = Field(default=10, ge=0)
     pages: int = Field(default=1_000, ge=1)
     delay: float | None = Field(default=None, ge=0)
@@ -125,8 +101,6 @@ class Source(_Said):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if (self.kind == "json") != (self.reply is not None):
-            raise ValueError("'reply' says how to read an API: give it with kind: json, and only")
         for host in self.hosts:
             _address(f"https://{host}")
         return self
@@ -246,8 +220,8 @@ def _problem(error: Any) -> str:
     named = ".".join(map(str, error["loc"]))
     match error["type"]:
         case "extra_forbidden":
-            kind = SourcesFile if not outer else Reply if outer[-1] == "reply" else Source
-            return unknown_word("key", str(key), list(kind.model_fields))
+            fields = (Source if outer else SourcesFile).model_fields
+            return unknown_word("key", str(key), list(fields))
         case "missing":
             return f"the key '{named}' is missing"
         case "value_error":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from scrapy import Spider, signals
 from scrapy.http import Request, Response, TextResponse
@@ -16,12 +16,11 @@ from scrapy.utils.sitemap import Sitemap
 from w3lib.url import canonicalize_url
 
 from or_eval.dataset_builders.crawling import page_text
+from or_eval.dataset_builders.crawling.crawl import Page, Snapshot
 from or_eval.dataset_builders.crawling.manners import SOURCE, START, why_failed
 from or_eval.dataset_builders.crawling.page_text import Texts
-from or_eval.dataset_builders.crawling.snapshot import Page, Snapshot
 from or_eval.dataset_builders.crawling.sources_file import Source, SourcesFile
 
-_SEEN = "seen"
 _PDF = b"%PDF-"
 _PROGRESS_SECONDS = 5.0
 
@@ -41,11 +40,13 @@ class SourcesSpider(Spider):
         self.sources = {source.name: source for source in said.sources}
         self.left: dict[str, str] = {}
         """Hosts that are asked for nothing more, with the reason."""
-        self._snapshot, self._failed = snapshot, snapshot.failed()
+        self._snapshot = snapshot
+        # Pages come from the cache again; those that weren't had are not tried again.
+        self._asked: defaultdict[str, set[str]] = defaultdict(set)
+        for page in snapshot.open():
+            self._asked[page.source].add(canonicalize_url(page.url))
         self._read, self._told = 0, monotonic()
         self._links = LinkExtractor()
-        # Kept by Scrapy where a crawl is stopped, and given back when it goes on.
-        self.state: dict[str, Any] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Self:
@@ -73,11 +74,8 @@ class SourcesSpider(Spider):
             page: Whether a web page is expected, whatever the source's kind.
         """
         url = url.strip()
-        seen: dict[str, set[str]] = self.state.setdefault(_SEEN, {})
-        asked = seen.setdefault(source.name, set())
-        key = canonicalize_url(url)
-        full = len(asked) >= source.pages
-        if full or key in asked or url in self._failed or not source.allows(url, start=start):
+        asked, key = self._asked[source.name], canonicalize_url(url)
+        if len(asked) >= source.pages or key in asked or not source.allows(url, start=start):
             return None
         asked.add(key)
         return Request(
@@ -122,27 +120,6 @@ class SourcesSpider(Spider):
         else:
             yield from self._ask(source, response, found)
 
-    def parse_list(self, response: Response) -> Iterator[Request]:
-        """Read a list: its lines are texts, or addresses of pages."""
-        source = self._source(response)
-        lines = [line.strip() for line in _text(response).splitlines() if line.strip()]
-        urls = [line for line in lines if line.startswith(("http://", "https://"))]
-        texts = [line for line in lines if line not in urls]
-        self._write(response, source, [Texts(texts)] if texts else [])
-        yield from self._ask(source, response, urls)
-
-    def parse_json(self, response: Response) -> Iterator[Request]:
-        """Read a reply of an API, and ask for the next one."""
-        source = self._source(response)
-        reply, text = source.reply, _text(response)
-        assert reply is not None
-        self._write(response, source, list(page_text.of_reply(text, reply)))
-        url = page_text.next_of(text, reply)
-        if not url and reply.page and page_text.items_of(text, reply):
-            url = _next_number(response.url, reply.page)
-        if url and (request := self._request(source, response.urljoin(url), start=True)):
-            yield request
-
     def unreadable(self, failure: Any, response: Response) -> None:
         """Write down that a page was had, but made the reading of it fail."""
         self._write_failed(response.url, self._source(response), f"can't be read: {failure.value}")
@@ -181,7 +158,8 @@ class SourcesSpider(Spider):
 
     def closed(self, reason: str) -> None:
         """Note the end, where nothing is left to ask for."""
-        self._snapshot.close(finished=reason == "finished")
+        if reason == "finished":
+            self._snapshot.finish()
         self._tell()
 
 
@@ -196,12 +174,3 @@ def _text(response: Response) -> str:
     if isinstance(response, TextResponse):
         return str(response.text)
     return str(response.body.decode("utf-8", "replace"))
-
-
-def _next_number(url: str, parameter: str) -> str:
-    """Raise the number of a parameter of an address by one; without it, it was 1."""
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    number = query.get(parameter, "1")
-    query[parameter] = str(int(number) + 1 if number.isdecimal() else 2)
-    return urlunsplit(parts._replace(query=urlencode(query)))

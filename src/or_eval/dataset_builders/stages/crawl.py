@@ -10,8 +10,7 @@ from typing import Self
 from pydantic import model_validator
 
 from or_eval.dataset_builders.crawling.candidates import REASONS, candidates
-from or_eval.dataset_builders.crawling.crawl import check_needs, crawled
-from or_eval.dataset_builders.crawling.snapshot import Snapshot
+from or_eval.dataset_builders.crawling.crawl import Snapshot, check_needs, crawled
 from or_eval.dataset_builders.crawling.sources_file import load_sources
 from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.engine.stage import Dropped, Outcome, Place, Plan, Stage, StageContext
