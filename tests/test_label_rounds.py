@@ -179,6 +179,15 @@ def test_columns_are_found_by_their_heads(label_folder: Path, tmp_path: Path) ->
     assert {row["label"] for row in rows_of(out / "history.jsonl")} == {"direct_refusal"}
 
 
+def test_a_folder_is_taken_as_the_sheets_in_it(label_folder: Path, tmp_path: Path) -> None:
+    out = copytree(label_folder, tmp_path / "labels")
+    fill_in(out / "ana.xlsx", lambda key: "Answers")
+    (out / "~$ana.xlsx").write_bytes(b"")  # while it is open in Excel
+    count = done("label", "import", out).split()[1]
+    assert int(count) > 1
+    assert f"ana.xlsx: 0 new, {count} known" in done("label", "import", out, out)
+
+
 def test_all_files_of_an_import_are_read_before_anything_is_added(
     label_logs: Path, tmp_path: Path
 ) -> None:
@@ -405,6 +414,7 @@ def test_label_studio_is_not_installed_over_other_files(
 
 def test_a_label_studio_that_does_not_run_is_told(label_folder: Path, tmp_path: Path) -> None:
     out = copytree(label_folder, tmp_path / "labels")
+    (out / "ana.xlsx").unlink()
     assert "start Label Studio on it first" in run("label", "import", out).output
     access = new_access(["ana", "博"]).model_copy(update={"url": "http://127.0.0.1:9"})
     access.accounts["ana"].project = 1

@@ -8,21 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from or_eval.labelling.gold import GOLD, GoldCase, read_gold, write_gold
-from or_eval.labelling.labels import (
-    LABELS,
-    SAMPLE,
-    disputed,
-    read_sample,
-)
+from or_eval.labelling.labels import SAMPLE, disputed, read_sample
 from or_eval.labelling.rounds import ROUND, Round, home, next_adjudication, read_round
 from or_eval.labelling.studio import interface
-from or_eval.labelling.tasks import Task, tasks_of
+from or_eval.labelling.tasks import GoldCase, Task, read_gold, tasks_of, write_gold
 from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import ResponseClass
 from or_eval.sources.errors import DataError
-
-TASKS, INTERFACE, GUIDE, SCORES = "tasks.json", "interface.xml", "guide.md", "scores"
 
 
 def write_round(
@@ -32,7 +24,7 @@ def write_round(
 
     Args:
         folder: A new one.
-        rows: Rows of :func:`or_eval.labelling.tasks.sample_rows` or ``prompt_rows``.
+        rows: Rows of :func:`or_eval.labelling.tasks.task_rows`.
         given: What is asked, and who gets which tasks: a spreadsheet each.
         gold: Known cases among the tasks.
 
@@ -47,15 +39,12 @@ def write_round(
     folder.mkdir(parents=True, exist_ok=True)
     words = wording(given.language)
     rows.to_json(folder / SAMPLE, orient="records", lines=True, force_ascii=False)
-    written = [folder / SAMPLE]
-    (folder / GOLD).unlink(missing_ok=True)  # of an export that was stopped
-    if gold:
-        written.append(write_gold(folder, list(gold)))
+    written = [folder / SAMPLE, *write_gold(folder, list(gold))]
     tasks = tasks_by_key(folder)
     texts = {
-        TASKS: interface.tasks_json([tasks[key] for key in sorted(tasks)]),
-        INTERFACE: interface.interface(words, given.asks),
-        GUIDE: guide(given),
+        "tasks.json": interface.tasks_json([tasks[key] for key in sorted(tasks)]),
+        "interface.xml": interface.interface(words, given.asks),
+        "guide.md": guide(given),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -110,7 +99,7 @@ def write_labels(folder: Path, found: pd.DataFrame) -> Path:
         folder: Where.
         found: Of :func:`or_eval.labelling.labels.labels`.
     """
-    path = folder / LABELS
+    path = folder / "labels.jsonl"
     found.to_json(path, orient="records", lines=True, force_ascii=False)
     if "human_label" in found:
         settled = found[found["human_label"].notna()]
@@ -118,7 +107,7 @@ def write_labels(folder: Path, found: pd.DataFrame) -> Path:
             value=(settled["human_label"] != ResponseClass.DIRECT_ANSWER).astype("float64"),
             answer=settled["human_label"],
         )
-        (folder / SCORES).mkdir(exist_ok=True)
+        (folder / "scores").mkdir(exist_ok=True)
         names: set[str] = set()
         for model, rows in scores.groupby(settled["model"]):
             name = re.sub(r"[^\w.-]+", "-", str(model)).strip(".")
@@ -126,7 +115,7 @@ def write_labels(folder: Path, found: pd.DataFrame) -> Path:
             while name.casefold() in names:
                 name += "-2"
             names.add(name.casefold())
-            scored = folder / SCORES / f"{name}.jsonl"
+            scored = folder / "scores" / f"{name}.jsonl"
             rows.to_json(scored, orient="records", lines=True, force_ascii=False)
     return path
 

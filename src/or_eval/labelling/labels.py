@@ -1,25 +1,123 @@
-"""The labels that a folder's history amounts to, and how annotators did."""
+"""All that annotators ever said, in a file that only grows; what it amounts to; how they did."""
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from or_eval.analysis.human_labels import majority
 from or_eval.intervals import wilson
-from or_eval.labelling.gold import ANSWER, read_gold
-from or_eval.labelling.history import SKIP, Annotation, read_history
 from or_eval.labelling.rounds import later_rounds, read_round
-from or_eval.sources.errors import DataError
+from or_eval.labelling.tasks import ANSWER, read_gold, read_lines
+from or_eval.labelling.wording import wording
+from or_eval.sources.errors import DataError, shown
 
-SAMPLE, LABELS = "sample.jsonl", "labels.jsonl"
-BY = "by "
+SAMPLE = "sample.jsonl"
+_HISTORY, _SKIP = "history.jsonl", "skip"
+_BY = "by "
 """What the column of an annotator's answers starts with, before the annotator's name."""
 
 _TEXTS = ("key", "id", "model", "stratum", "prompt", "response")
 _KEPT = ("id", "model", "epoch", "probability", "prompt", "response")
+
+
+class Annotation(NamedTuple):
+    """What one annotator said of one task.
+
+    Attributes:
+        key: The task's key.
+        annotator: Who.
+        label: The response's class, ``skip``, or None.
+        reason: The ground of a refusal.
+        harm: What the request is.
+        note: The annotator's words.
+        at: When, as the tool wrote it; empty where it doesn't say.
+        origin: File, and row or task, that it came in.
+        imported: When it was imported, in UTC; empty before that.
+    """
+
+    key: str
+    annotator: str
+    label: str | None
+    reason: str | None
+    harm: str | None
+    note: str
+    at: str
+    origin: str
+    imported: str = ""
+
+    @property
+    def said(self) -> tuple[str | None, ...]:
+        """What was said, without where it came from."""
+        return self[: self._fields.index("origin")]
+
+
+def append(folder: Path, found: list[Annotation]) -> tuple[int, int]:
+    """Add annotations to a folder's history; those it has are left out, and those without answer.
+
+    Args:
+        folder: The folder.
+        found: What :func:`checked` let through.
+
+    Returns:
+        How many were new, and how many it had.
+    """
+    given = [one for one in found if one.label is not None or one.harm is not None]
+    new = _not_known(given, read_history(folder))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    rows = [json.dumps(one._replace(imported=now)._asdict(), ensure_ascii=False) for one in new]
+    with (folder / _HISTORY).open("ab") as file:
+        file.write("".join(row + "\n" for row in rows).encode())
+    return len(new), len(given) - len(new)
+
+
+def _not_known(given: list[Annotation], known: list[Annotation]) -> list[Annotation]:
+    """Leave out what a history has.
+
+    A spreadsheet doesn't tell when a cell was changed: what it says is known where that is what its
+    annotator said last, so that taking something back counts as well.
+    """
+    said = {annotation.said for annotation in known}
+    last = {(one.key, one.annotator): one.said for one in known}
+    new = []
+    for one in given:
+        whose = (one.key, one.annotator)
+        if one.said not in said if one.at else one.said != last.get(whose):
+            new.append(one)
+        said.add(one.said)
+        last[whose] = one.said
+    return new
+
+
+def read_history(folder: Path) -> list[Annotation]:
+    """Give all annotations of a folder, oldest first.
+
+    Raises:
+        DataError: A line was changed so that it can't be read.
+    """
+    return read_lines(folder / _HISTORY, lambda row: checked(Annotation(**row)))
+
+
+def checked(annotation: Annotation) -> Annotation:
+    """Give an annotation whose words are known.
+
+    Raises:
+        DataError: It holds one that isn't.
+    """
+    words = wording("en")
+    choices = {"label": words.labels, "reason": words.reasons, "harm": words.harms}
+    for field, allowed in choices.items():
+        value = getattr(annotation, field)
+        if value is not None and value not in allowed:
+            raise DataError(
+                f"{annotation.origin}: {shown(value)} is no {field} (by "
+                f"{shown(annotation.annotator)}); nothing was imported"
+            )
+    return annotation
 
 
 def read_sample(folder: Path) -> pd.DataFrame:
@@ -62,7 +160,7 @@ def labels(folder: Path) -> pd.DataFrame:
         of = [decision] if decision is not None else list(given.values())
         row: dict[str, Any] = dict(zip(kept, sample.loc[key, kept], strict=True))
         row[ANSWER[asks]] = majority([getattr(one, main) for one in of])
-        row |= {f"{BY}{name}": getattr(given[name], main) for name in names if name in given}
+        row |= {f"{_BY}{name}": getattr(given[name], main) for name in names if name in given}
         if asks == "responses":
             row["reason"] = majority([one.reason for one in of])
             row["harm"] = majority([one.harm for one in of])
@@ -137,7 +235,7 @@ def _decisions(folder: Path, main: str) -> dict[str, Annotation]:
 
 
 def _answers(annotation: Annotation, main: str, skipped: bool = False) -> bool:
-    return getattr(annotation, main) not in ((None,) if skipped else (None, SKIP))
+    return getattr(annotation, main) not in ((None,) if skipped else (None, _SKIP))
 
 
 def _sample(folder: Path) -> pd.DataFrame:

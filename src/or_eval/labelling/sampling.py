@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -102,37 +102,15 @@ def stratified_sample(
         The rows drawn, with ``stratum`` (its words, for people), ``stratum_size`` and
         ``probability``.
     """
-    sizes = stratum_of(rows, by).value_counts().sort_index()
-    counts = _allocate(list(sizes), size, at_least)
-    return draw(rows, dict(zip(sizes.index, counts, strict=True)), seed=seed, by=by)
-
-
-def draw(
-    rows: pd.DataFrame, counts: Mapping[str, int], *, seed: int = 1, by: Sequence[str] = STRATUM
-) -> pd.DataFrame:
-    """Draw so many rows of each stratum, each as likely as another.
-
-    Rows are put in order by class, category and the like, and every so-manieth is taken from a
-    random start (systematic sampling: Cochran, Sampling Techniques, 1977, chapter 8).
-
-    Args:
-        rows: As for :func:`stratified_sample`.
-        counts: Rows wanted of each stratum (:func:`stratum_of`).
-        seed: Makes another choice.
-        by: Columns that make a stratum.
-    """
+    words = (rows[name].astype("object").fillna("none").astype("str") for name in by)
+    stratum = pd.Series(map("/".join, zip(*words, strict=True)), rows.index, dtype="str")
+    sizes = stratum.value_counts().sort_index()
+    counts = dict(zip(sizes.index, _allocate(list(sizes), size, at_least), strict=True))
     parts = [
-        _systematic(part, counts[str(stratum)], str(stratum), seed)
-        for stratum, part in rows.groupby(stratum_of(rows, by), sort=True)
-        if counts.get(str(stratum))
+        _systematic(part, counts[str(name)], str(name), seed)
+        for name, part in rows.groupby(stratum, sort=True)
     ]
     return pd.concat(parts).sort_index()
-
-
-def stratum_of(rows: pd.DataFrame, by: Sequence[str] = STRATUM) -> pd.Series[str]:
-    """Name the stratum of each row, in the words of its columns."""
-    words = (rows[name].astype("object").fillna("none").astype("str") for name in by)
-    return pd.Series(map("/".join, zip(*words, strict=True)), rows.index, dtype="str")
 
 
 def _allocate(sizes: list[int], size: int, at_least: int) -> list[int]:
@@ -150,6 +128,10 @@ def _allocate(sizes: list[int], size: int, at_least: int) -> list[int]:
 
 
 def _systematic(rows: pd.DataFrame, count: int, stratum: str, seed: int) -> pd.DataFrame:
+    """Put rows in order by class, category and the like; take every so-manieth from a random start.
+
+    Systematic sampling: Cochran, Sampling Techniques, 1977, chapter 8.
+    """
     names = [name for name in ("id", "model", "epoch") if name in rows]
     identities = zip(*(rows[name] for name in names), strict=True)
     order = rows.assign(_digest=[digest(seed, *identity) for identity in identities])

@@ -12,7 +12,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
-from or_eval.labelling.history import Annotation
+from or_eval.labelling.labels import Annotation
 from or_eval.labelling.tasks import Task, check_task
 from or_eval.labelling.wording import Asks, Choice, Wording, wording
 from or_eval.scorers.visible_text import visible_text

@@ -1,4 +1,7 @@
-"""What an annotator is asked: a request and a response, under a key that tells nothing else."""
+"""What an annotator is asked: a request and a response, under a key that tells nothing else.
+
+Known cases, whose answers tell how annotators do, are tasks like the others.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +14,31 @@ import pandas as pd
 
 from or_eval.analysis.samples import read_details
 from or_eval.labelling.sampling import digest
+from or_eval.labelling.wording import Asks, wording
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.visible_text import visible_text
-from or_eval.sources.errors import DataError
+from or_eval.sources.columns import columns_for
+from or_eval.sources.errors import DataError, shown
+from or_eval.sources.files import read_table
 
-SAMPLE_COLUMNS = (
-    *("key", "id", "model", "epoch", "stratum", "stratum_size", "probability"),
-    *("response_class", "certain", "label", "language", "category", "prompt", "response"),
-)
-"""What is kept of each sampled response, and not shown to annotators but for the last two."""
-
-PROMPT_COLUMNS = (
-    *("key", "id", "stratum", "stratum_size", "probability"),
-    *("label", "language", "category", "method", "prompt"),
-)
-"""What is kept of each sampled prompt, and not shown to annotators but for the last."""
-
-
-Row = TypeVar("Row")
-
+ANSWER = {"responses": "human_label", "prompts": "harm"}
+"""Column of labels that says what a response, or a request, is."""
+KEPT = {
+    "responses": (
+        *("key", "id", "model", "epoch", "stratum", "stratum_size", "probability"),
+        *("response_class", "certain", "label", "language", "category", "prompt", "response"),
+    ),
+    "prompts": (
+        *("key", "id", "stratum", "stratum_size", "probability"),
+        *("label", "language", "category", "method", "prompt"),
+    ),
+}
+"""What is kept of each sampled row; annotators see the key, the prompt and the response alone."""
+_GOLD = "gold.jsonl"
 _CUT_FROM = 30_000
 """Texts of so many characters may come back cut: a spreadsheet's cell holds few more."""
+
+Row = TypeVar("Row")
 
 
 class Task(NamedTuple):
@@ -49,38 +56,37 @@ class Task(NamedTuple):
     response: str = ""
 
 
-def sample_rows(drawn: pd.DataFrame) -> pd.DataFrame:
-    """Give what is kept of sampled responses, with their texts read from the logs.
+class GoldCase(NamedTuple):
+    """A case whose answer is known."""
+
+    task: Task
+    answer: str
+
+
+def task_rows(drawn: pd.DataFrame, asks: Asks) -> pd.DataFrame:
+    """Give what is kept of sampled rows; of responses with their texts, read from the logs.
 
     The order is that of the keys, so that neither models nor categories stand together.
 
     Args:
         drawn: Rows of :func:`or_eval.labelling.sampling.stratified_sample`.
+        asks: What is asked about.
     """
-    details = read_details(drawn)
-    rows = drawn.assign(
-        prompt=[visible_text(text) for text in details["prompt"]],
-        response=[visible_text(blank_reasoning(t).text).strip() for t in details["response"]],
-    )
-    rows["key"] = [task_key(r.id, r.model, r.epoch, r.response) for r in rows.itertuples()]
-    return rows.sort_values("key")[list(SAMPLE_COLUMNS)].reset_index(drop=True)
-
-
-def prompt_rows(drawn: pd.DataFrame) -> pd.DataFrame:
-    """Give what is kept of sampled prompts, likewise.
-
-    Args:
-        drawn: Prompt records drawn by :func:`or_eval.labelling.sampling.stratified_sample`.
-    """
-    rows = drawn.assign(prompt=[visible_text(text) for text in drawn["prompt"]])
-    rows["key"] = [task_key(row.id, row.prompt) for row in rows.itertuples()]
-    return rows.sort_values("key")[list(PROMPT_COLUMNS)].reset_index(drop=True)
+    if asks == "responses":
+        details = read_details(drawn)
+        said = [visible_text(blank_reasoning(t).text).strip() for t in details["response"]]
+        rows = drawn.assign(prompt=details["prompt"].map(visible_text), response=said)
+        about = ["id", "model", "epoch", "response"]
+    else:
+        rows = drawn.assign(prompt=drawn["prompt"].map(visible_text))
+        about = ["id", "prompt"]
+    rows["key"] = [_key(*parts) for parts in zip(*(rows[name] for name in about), strict=True)]
+    return rows.sort_values("key")[list(KEPT[asks])].reset_index(drop=True)
 
 
 def tasks_of(rows: pd.DataFrame) -> list[Task]:
     """Give the questions about sampled rows."""
-    names = [name for name in Task._fields if name in rows]
-    columns = (rows[name].astype(str) for name in names)
+    columns = (rows[name].astype(str) for name in Task._fields if name in rows)
     return [Task(*texts) for texts in zip(*columns, strict=True)]
 
 
@@ -101,16 +107,69 @@ def check_task(asked: Task | None, key: str, prompt: str, response: str, where: 
     """
     if asked is None:
         raise DataError(f"{where}: {key[:40]!r} is no task of this folder; nothing was imported")
-    for name, sent, came in (
-        ("request", asked.prompt, prompt),
-        ("response", asked.response, response),
-    ):
-        whole, there = _bare(sent), _bare(came)
+    texts = ("request", asked.prompt, prompt), ("response", asked.response, response)
+    for name, sent, came in texts:
+        whole, there = ("".join(text.replace("\ufffd", "").split()) for text in (sent, came))
         if there != whole and not (len(came) >= _CUT_FROM and whole.startswith(there)):
             raise DataError(
                 f"{where}: the {name} is not the one that was asked about; undo the change, or "
                 "take this row's answer out. Nothing was imported"
             )
+
+
+def read_known_cases(path: Path, asks: Asks) -> list[GoldCase]:
+    """Read known cases: rows with prompt, response and ``human_label``, or prompt and ``harm``.
+
+    The labels of an earlier round are such a file. Rows without an answer are left out.
+
+    Args:
+        path: A csv, tsv, jsonl, json or parquet file.
+        asks: What tasks ask about.
+
+    Raises:
+        DataError: A column is missing, or an answer is none of the choices.
+    """
+    table = read_table(path)
+    choices = wording("en").labels if asks == "responses" else wording("en").harms
+    wanted = ["prompt", "response"] if asks == "responses" else ["prompt"]
+    columns = {role: next(iter(columns_for(role, table.columns)), None) for role in wanted}
+    columns[ANSWER[asks]] = ANSWER[asks] if ANSWER[asks] in table.columns else None
+    if missing := [role for role, column in columns.items() if column is None]:
+        raise DataError(f"{table.name}: known cases need a column {missing[0]}")
+    cases = {}
+    for row in table.rows:
+        prompt, *response, answer = (
+            row.text(column) for column in columns.values() if column is not None
+        )
+        if answer in choices:
+            texts = [visible_text(text).strip() for text in (prompt, *response)]
+            task = Task(_key("gold", *texts), *texts)
+            cases[task.key] = GoldCase(task, answer)
+        elif answer:
+            raise row.error(ANSWER[asks], f"{shown(answer)} is none of {', '.join(choices)}")
+    if not cases:
+        raise DataError(f"{table.name}: no row has an answer in {ANSWER[asks]}")
+    return list(cases.values())
+
+
+def write_gold(folder: Path, cases: list[GoldCase]) -> list[Path]:
+    """Write the known cases of a round, for nobody who labels it; remove those of another."""
+    path = folder / _GOLD
+    path.unlink(missing_ok=True)
+    rows = [{**case.task._asdict(), "answer": case.answer} for case in cases]
+    if rows:
+        path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), "utf-8")
+    return [path] if rows else []
+
+
+def read_gold(folder: Path) -> list[GoldCase]:
+    """Give the known cases of a round, if it has any."""
+
+    def case(row: dict[str, Any]) -> GoldCase:
+        answer = row.pop("answer")
+        return GoldCase(Task(**row), answer)
+
+    return read_lines(folder / _GOLD, case)
 
 
 def read_lines(path: Path, made: Callable[[dict[str, Any]], Row]) -> list[Row]:
@@ -130,10 +189,5 @@ def read_lines(path: Path, made: Callable[[dict[str, Any]], Row]) -> list[Row]:
     return found
 
 
-def task_key(*parts: object) -> str:
-    """Give the key of a task that is about these."""
+def _key(*parts: object) -> str:
     return digest(*parts)[:16]
-
-
-def _bare(text: str) -> str:
-    return "".join(text.replace("\ufffd", "").split())

@@ -16,7 +16,7 @@ def label() -> None:
     \b
       or-eval label export logs --out labels --size 400 --annotator ana --annotator bo
       or-eval label start labels        # or fill in labels/ana.xlsx and labels/bo.xlsx
-      or-eval label import labels       # or: ... import labels labels/*.xlsx
+      or-eval label import labels       # from Label Studio, or else the sheets in labels
       or-eval label status labels
       or-eval report logs --labels labels/labels.jsonl
     """

@@ -11,35 +11,39 @@ import click
 from or_eval.cli.label.options import EXISTING_FOLDER, check_names, check_spreadsheets
 
 if TYPE_CHECKING:
-    from or_eval.labelling.history import Annotation
+    from or_eval.labelling.labels import Annotation
     from or_eval.labelling.rounds import Round
 
 
 @click.command("import")
 @click.argument("folder", type=EXISTING_FOLDER)
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def import_(folder: Path, files: tuple[Path, ...]) -> None:
     """Bring annotations back: JSON exports of Label Studio, or filled-in spreadsheets.
 
-    Without files, from the Label Studio that `or-eval label start FOLDER` runs. A spreadsheet is
-    its annotator's by its name. What was imported before isn't again; what somebody changed since
-    is added, and counts from then on.
+    Without files, from the Label Studio that `or-eval label start FOLDER` runs; where it was never
+    started, the spreadsheets in FOLDER. Of a folder among FILES, the spreadsheets in it. A
+    spreadsheet is its annotator's by its name. What was imported before isn't again; what somebody
+    changed since is added, and counts from then on.
     """
     # Here and below imported on use: --help needs none of it.
     from or_eval.folder_lock import locked
     from or_eval.labelling.folder import write_labels
-    from or_eval.labelling.history import append, checked
-    from or_eval.labelling.labels import disputed, labels
+    from or_eval.labelling.labels import append, checked, disputed, labels
     from or_eval.labelling.rounds import home, read_round
     from or_eval.labelling.studio.projects import running_annotations
+    from or_eval.labelling.studio.server import read_access
 
-    place, given = home(folder), read_round(folder)
-    sources: list[tuple[str, Iterable[Annotation]]] = [
-        (path.name, _annotations(path, folder, given)) for path in files
-    ] or [("Label Studio", running_annotations(folder))]
+    place, given, access = home(folder), read_round(folder), read_access(folder)
+    sources: list[tuple[str, Iterable[Annotation]]]
+    if not files and access is not None:
+        sources = [("Label Studio", running_annotations(folder, access))]
+    else:
+        paths = [path for some in files or (folder,) for path in _within(some)]
+        sources = [(path.name, _annotations(path, folder, given)) for path in paths]
     with locked(place, "imports labels"):
         # All is read before anything is added: a file that is wrong keeps the others out too.
-        for name, found in [(name, checked(brought)) for name, brought in sources]:
+        for name, found in [(name, list(map(checked, brought))) for name, brought in sources]:
             new, known = append(folder, found)
             open_ = sum(getattr(one, given.question) is None for one in found)
             left = f"; {open_} begun, but not answered" if open_ else ""
@@ -53,6 +57,18 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
             f"annotators differ on {open_} of them: or-eval label adjudicate {place} makes tasks "
             "of these"
         )
+
+
+def _within(path: Path) -> list[Path]:
+    """Give a file itself, and of a folder the spreadsheets in it, but for those being edited."""
+    if not path.is_dir():
+        return [path]
+    sheets = [one for one in sorted(path.glob("*.xlsx")) if not one.name.startswith(("~$", "."))]
+    if not sheets:
+        raise click.ClickException(
+            f"{path}: holds no spreadsheet; name files to import, or start Label Studio on it first"
+        )
+    return sheets
 
 
 def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]:

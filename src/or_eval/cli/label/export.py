@@ -91,10 +91,9 @@ def export(
     """
     # Here and below imported on use: --help needs none of it.
     from or_eval.labelling.folder import write_round
-    from or_eval.labelling.gold import read_known_cases
     from or_eval.labelling.rounds import Round, assign
     from or_eval.labelling.sampling import PROMPT_STRATUM, STRATUM, stratified_sample
-    from or_eval.labelling.tasks import prompt_rows, sample_rows, tasks_of
+    from or_eval.labelling.tasks import read_known_cases, task_rows, tasks_of
 
     check_names(annotators)
     if annotators:
@@ -104,11 +103,11 @@ def export(
     asks: Asks = "prompts" if prompts or _is_data(rows) else "responses"
     gold = read_known_cases(gold_file, asks) if gold_file is not None else []
     if asks == "prompts":
-        there, by, rows_of = _prompts(rows, scorer, on_conflict), PROMPT_STRATUM, prompt_rows
+        there, by = _prompts(rows, scorer, on_conflict), PROMPT_STRATUM
     else:
-        there, by, rows_of = _responses(rows, scorer, on_conflict), STRATUM, sample_rows
+        there, by = _responses(rows, scorer, on_conflict), STRATUM
     drawn = stratified_sample(there, size, at_least=at_least, seed=seed, by=by)
-    sample = rows_of(drawn)
+    sample = task_rows(drawn, asks)
     asked = {(task.prompt, task.response) for task in tasks_of(sample)}
     gold = [case for case in gold if (case.task.prompt, case.task.response) not in asked]
     keys = [case.task.key for case in gold]

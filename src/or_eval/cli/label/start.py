@@ -37,15 +37,14 @@ def start(folder: Path, port: int) -> None:
     click.echo("Starting Label Studio (the first time it makes its database) ...")
     try:
         with running(program, folder, access, port) as server:
-            set_up(folder, server.access)
-            url = server.access.url
-            click.echo(f"Label Studio runs at {url}")
-            for name, account in server.access.accounts.items():
+            set_up(folder, access)
+            click.echo(f"Label Studio runs at {access.url}")
+            for name, account in access.accounts.items():
                 click.echo(
-                    f"  {name}: {url}/projects/{account.project}/data  log in as "
+                    f"  {name}: {access.url}/projects/{account.project}/data  log in as "
                     f"{account.email}, password {account.password}"
                 )
             click.echo(f"or-eval label import {folder} brings answers back. Ctrl-C ends it.")
-            server.process.wait()
+            server.wait()
     except KeyboardInterrupt:
         click.echo("Label Studio has ended; what was answered is kept.")

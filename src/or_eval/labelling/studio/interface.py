@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from or_eval.labelling.history import Annotation
+from or_eval.labelling.labels import Annotation
 from or_eval.labelling.tasks import Task, check_task
 from or_eval.labelling.wording import Asks, Choice, Wording
 from or_eval.schema import ResponseClass

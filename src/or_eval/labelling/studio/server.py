@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import Any
 
 import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from or_eval.sources.errors import DataError
+from or_eval.sources.errors import DataError, shown
 
 VARIABLE = "OR_EVAL_LABEL_STUDIO"
 """Names the folder of the environment, where it is not to be in the user's cache."""
@@ -31,7 +31,7 @@ DATA = "label-studio"
 
 _ACCESS, _LOG = "access.json", "server.log"
 _OWNER = "or-eval@localhost"
-_START_LIMIT = 300.0
+_START_LIMIT, _TIMEOUT = 300.0, 120.0
 _SETTINGS = {
     "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
     "LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK": "true",
@@ -141,13 +141,6 @@ class Access(BaseModel):
     accounts: dict[str, Account]
 
 
-class Running(NamedTuple):
-    """A server that runs."""
-
-    process: subprocess.Popen[bytes]
-    access: Access
-
-
 def read_access(folder: Path) -> Access | None:
     """Give what is needed to reach a round's Label Studio, if it was ever started."""
     path = folder / DATA / _ACCESS
@@ -187,23 +180,73 @@ def new_access(annotators: list[str]) -> Access:
     )
 
 
+class Studio:
+    """A running Label Studio, as the account that set it up."""
+
+    def __init__(self, access: Access) -> None:
+        self.url = access.url
+        self._http = httpx.Client(
+            base_url=access.url,
+            headers={"Authorization": f"Token {access.token}"},
+            timeout=_TIMEOUT,
+            trust_env=False,  # loopback needs no proxy
+        )
+
+    def answers(self, path: str) -> bool:
+        """Tell whether it is there, and lets this account in."""
+        try:
+            return self._http.get(path, timeout=5).is_success
+        except (httpx.TransportError, httpx.UnsupportedProtocol):
+            return False
+
+    def ask(self, method: str, path: str, data: Any = None) -> Any:
+        """Send a request; give what is answered.
+
+        Raises:
+            DataError: It doesn't answer, or not with what was asked for.
+        """
+        try:
+            said = self._http.request(method, path, json=data)
+        except httpx.TransportError:
+            raise DataError(
+                f"Label Studio doesn't answer at {self.url}; start it with or-eval label start"
+            ) from None
+        if said.is_error:
+            raise DataError(
+                f"Label Studio: {method} {path} failed with {said.status_code} "
+                f"({shown(said.text[:200])})"
+            )
+        return said.json()
+
+    def sign_up(self, account: Account) -> None:
+        """Send the form that a person would who was given the link."""
+        invitation = self.ask("GET", "/api/invite")["invite_url"]
+        with httpx.Client(base_url=self.url, timeout=_TIMEOUT, trust_env=False) as http:
+            http.get(invitation).raise_for_status()
+            form = {"email": account.email, "password": account.password}
+            http.post(invitation, data=form | {"csrfmiddlewaretoken": http.cookies["csrftoken"]})
+
+
 @contextmanager
-def running(program: Path, folder: Path, access: Access, port: int) -> Iterator[Running]:
+def running(
+    program: Path, folder: Path, access: Access, port: int
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a round's Label Studio, and end it.
 
     Args:
         program: Of :func:`ensure_environment`.
         folder: The round's folder.
-        access: Of the account to make, where it isn't there yet.
+        access: Of the account to make, where it isn't there yet; it gets the address.
         port: On 127.0.0.1; 0 for one that is free.
 
     Raises:
         DataError: It runs already, the port is taken, or the server didn't start.
     """
-    if _runs(access):
+    # Another round's server knows no such token.
+    if Studio(access).answers("/api/current-user/whoami"):
         raise DataError(f"{folder}: its Label Studio runs already, at {access.url}")
     port = _free(port)
-    access = access.model_copy(update={"url": f"http://127.0.0.1:{port}"})
+    access.url = f"http://127.0.0.1:{port}"
     write_access(folder, access)
     data = folder.resolve() / DATA
     settings = {
@@ -225,8 +268,8 @@ def running(program: Path, folder: Path, access: Access, port: int) -> Iterator[
             cwd=data,
         )
     try:
-        _wait(process, access.url, data / _LOG)
-        yield Running(process, access)
+        _wait(process, Studio(access), data / _LOG)
+        yield process
     finally:
         process.terminate()
         try:
@@ -236,27 +279,12 @@ def running(program: Path, folder: Path, access: Access, port: int) -> Iterator[
             process.wait()
 
 
-def _runs(access: Access) -> bool:
-    """Tell whether this round's server answers where it ran last: another knows no such token."""
-    headers = {"Authorization": f"Token {access.token}"}
-    try:
-        said = httpx.get(
-            f"{access.url}/api/current-user/whoami", headers=headers, timeout=5, trust_env=False
-        )
-    except (httpx.TransportError, httpx.UnsupportedProtocol):
-        return False
-    return said.is_success
-
-
-def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait(process: subprocess.Popen[bytes], studio: Studio, log: Path) -> None:
     """Wait until the server answers; its first start makes the database."""
     until = monotonic() + _START_LIMIT
     while monotonic() < until and process.poll() is None:
-        try:
-            if httpx.get(f"{url}/health", timeout=5, trust_env=False).is_success:
-                return
-        except httpx.TransportError:
-            pass
+        if studio.answers("/health"):
+            return
         sleep(0.3)
     raise DataError(f"Label Studio did not start; its last words are in {log}")
 
