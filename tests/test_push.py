@@ -519,7 +519,7 @@ def test_a_key_of_the_environment_stops_a_push(hub, run, tmp_path):
         (None, "holds no built data set"),
         ("# Nothing", "has no YAML header"),
         ("---\n[\n---\n", "the header is no YAML"),
-        ("---\n- a\n---\n", "the YAML header is no mapping"),
+        ("---\n- a\n---\n", "block should be a dict"),
         (b"---\n\xff\n---\n", "is no UTF-8 text"),
     ],
 )

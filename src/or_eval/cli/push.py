@@ -63,8 +63,8 @@ def push(
         if not target.private and not yes:
             _confirm(dataset, repo)
         pushed = push_to(dataset, target)
-        click.echo(f"Pushed: {pushed.url}")
-        load_back(dataset, repo, pushed.commit)
+        click.echo(f"Pushed: {pushed.commit_url}")
+        load_back(dataset, repo, pushed.oid)
         click.echo(f"Loaded back, and the same: {_sizes(dataset)}")
 
 

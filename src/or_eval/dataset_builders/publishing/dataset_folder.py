@@ -130,16 +130,14 @@ def read_dataset(folder: Path) -> DatasetFolder:
         )
     try:
         card = (path / CARD).read_text("utf-8")
-        listed = sorted(_files(path))
+        return DatasetFolder(path, card, header := card_header(path / CARD),
+                             configurations_of(header), sorted(_files(path)))  # fmt: skip
     except UnicodeDecodeError as error:
         raise BuildError(f"{path / CARD}: is no UTF-8 text ({error.reason})") from error
     except OSError as error:
         raise BuildError(f"{path}: can't be read ({error.strerror})") from error
-    try:
-        header = card_header(card)
     except ValueError as error:
         raise BuildError(f"{path / CARD}: {error}") from error
-    return DatasetFolder(path, card, header, configurations_of(header), listed)
 
 
 def build_of(folder: Path) -> Path | None:
@@ -160,23 +158,20 @@ def _published_last(build: Path) -> bool:
     return any(stage.get("kind") == "publish" for stage in stages)
 
 
-def card_header(card: str) -> dict[str, Any]:
+def card_header(path: Path) -> dict[str, Any]:
     """Read the YAML header of a card.
 
     Raises:
         ValueError: It has none, or it is broken.
     """
-    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+    from huggingface_hub import metadata_load
 
-    block = REGEX_YAML_BLOCK.search(card)
-    if block is None:
-        raise ValueError("has no YAML header between two lines of ---")
     try:
-        header = yaml.safe_load(block.group(2))
+        header = metadata_load(path)
     except yaml.YAMLError as error:
         raise ValueError(f"the header is no YAML ({' '.join(str(error).split())})") from error
-    if not isinstance(header, dict):
-        raise ValueError("the YAML header is no mapping")
+    if header is None:
+        raise ValueError("has no YAML header between two lines of ---")
     return header
 
 

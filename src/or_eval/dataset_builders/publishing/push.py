@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,12 +24,23 @@ from or_eval.sources.errors import shown
 from or_eval.sources.hub import hub_place
 
 if TYPE_CHECKING:
-    from huggingface_hub import HfApi
+    from huggingface_hub import CommitInfo, HfApi
     from huggingface_hub.hf_api import DatasetInfo
 
 _MAIN = "main"
 _SAID_CHARS = 200
 _AGAIN = "run the same command again"
+_RIGHTS = "the token may not do this: it needs write access to the repository's owner"
+_CHANGED = f"somebody else is changing it, or just did: look at it, and {_AGAIN}"
+_TO_DO = {
+    401: "the token isn't valid: run `hf auth login`, or set HF_TOKEN to another",
+    402: _RIGHTS,
+    403: _RIGHTS,
+    404: "there is no such repository or revision, or the token can't see it",
+    409: _CHANGED,
+    412: _CHANGED,
+    429: f"it is asked too often: wait some minutes and {_AGAIN}",
+}
 _NOT_DATA = {CARD, ".gitattributes", ".gitignore", "LICENSE", "LICENSE.md", "LICENSE.txt"}
 
 
@@ -52,13 +63,6 @@ class Target(NamedTuple):
     exists: bool
     head: str | None
     stale: tuple[str, ...]
-
-
-class Pushed(NamedTuple):
-    """A push: the commit, and its page."""
-
-    commit: str
-    url: str
 
 
 def hub_token() -> str | None:
@@ -110,7 +114,11 @@ def look_at(folder: DatasetFolder, repo: str, *, private: bool, revision: str | 
         BuildError: The Hub can't be asked, or the repository isn't one to push to.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     api, branch = HfApi(), revision or _MAIN
     with hub_errors(f"{repo}: looking at the repository"):
@@ -126,13 +134,18 @@ def look_at(folder: DatasetFolder, repo: str, *, private: bool, revision: str | 
                 f"{repo}: is public already, and --private can't change that; make it private in "
                 "its settings on the Hub, or leave --private out"
             )
-        here = _at_branch(api, repo, branch, info)
-        stale = _stale(api, folder, here or info)
-    head = here.sha if here is not None else None
+        head = info.sha
+        if branch != _MAIN:
+            try:
+                info = api.dataset_info(repo, revision=branch)
+                head = info.sha
+            except RevisionNotFoundError:
+                head = None
+        stale = _stale(api, folder, info)
     return Target(repo, branch, bool(info.private), True, head, stale)
 
 
-def push(folder: DatasetFolder, target: Target) -> Pushed:
+def push(folder: DatasetFolder, target: Target) -> CommitInfo:
     """Push a data set, in one commit that holds all of it; make the repository where needed.
 
     A push that fails leaves the repository as it was, or new and empty; the next one completes it.
@@ -158,7 +171,7 @@ def push(folder: DatasetFolder, target: Target) -> Pushed:
     content = pushed_files(folder, repo)
     with hub_errors(f"{repo}: pushing"):
         # Not upload_folder, which may make several commits, so that readers see half a set.
-        commit = api.create_commit(
+        return api.create_commit(
             repo,
             [
                 *(CommitOperationDelete(path) for path in target.stale),
@@ -169,7 +182,6 @@ def push(folder: DatasetFolder, target: Target) -> Pushed:
             revision=branch,
             parent_commit=head,
         )
-    return Pushed(str(commit.oid), str(commit.commit_url))
 
 
 def card_for(folder: DatasetFolder, repo: str) -> str:
@@ -192,10 +204,11 @@ def load_back(folder: DatasetFolder, repo: str, commit: str) -> None:
     """
     from datasets import get_dataset_config_names, load_dataset
 
+    differs = f"{repo}: the set at {commit[:8]} is not what was pushed"
     with hub_errors(f"{repo}: pushed as {commit[:8]}, but loading it back"):
         names = get_dataset_config_names(repo, revision=commit)
         if set(names) != set(folder.configurations):
-            raise _differs(repo, commit, f"it has the configurations {', '.join(sorted(names))}")
+            raise BuildError(f"{differs}: it has the configurations {', '.join(sorted(names))}")
         for name in folder.configurations:
             with tempfile.TemporaryDirectory(prefix="or-eval-push-") as cache:
                 found = load_dataset(
@@ -207,11 +220,7 @@ def load_back(folder: DatasetFolder, repo: str, commit: str) -> None:
                     cache_dir=cache,
                 ).to_list()
             for difference in _differences(folder.table(name).to_pylist(), found):
-                raise _differs(repo, commit, f"configuration {name}, {difference}")
-
-
-def _differs(repo: str, commit: str, what: str) -> BuildError:
-    return BuildError(f"{repo}: the set at {commit[:8]} is not what was pushed: {what}")
+                raise BuildError(f"{differs}: configuration {name}, {difference}")
 
 
 def _differences(pushed: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterator[str]:
@@ -225,17 +234,6 @@ def _differences(pushed: list[dict[str, Any]], found: list[dict[str, Any]]) -> I
                 yield f"row {number}, column '{column}': {shown(theirs[column])} is there"
 
 
-def _at_branch(api: HfApi, repo: str, branch: str, main: DatasetInfo) -> DatasetInfo | None:
-    from huggingface_hub.errors import RevisionNotFoundError
-
-    if branch == _MAIN:
-        return main
-    try:
-        return api.dataset_info(repo, revision=branch)
-    except RevisionNotFoundError:
-        return None
-
-
 def _stale(api: HfApi, folder: DatasetFolder, info: DatasetInfo) -> tuple[str, ...]:
     """Give the files of an earlier push's configurations that the new set doesn't have.
 
@@ -243,23 +241,22 @@ def _stale(api: HfApi, folder: DatasetFolder, info: DatasetInfo) -> tuple[str, .
         BuildError: The repository holds something that no push of ours put there.
     """
     there = {file.rfilename for file in info.siblings or ()}
-    named: dict[str, str | None] = {}
-    ours = False
+    header: dict[str, Any] = {}
     if CARD in there:
         path = api.hf_hub_download(info.id, CARD, repo_type="dataset", revision=info.sha)
-        try:
-            header = card_header(Path(path).read_text("utf-8"))
-        except ValueError:
-            header = {}
-        tags = header.get("tags")
-        ours, named = isinstance(tags, list) and TAG in tags, configurations_of(header)
+        with suppress(ValueError):
+            header = card_header(Path(path))
+    tags = header.get("tags")
+    ours = isinstance(tags, list) and TAG in tags
     foreign = sorted(there - _NOT_DATA)
     if foreign and not ours:
         raise BuildError(
             f"{info.id}: holds files that or-eval didn't push ({', '.join(foreign[:3])}"
             f"{' and more' if len(foreign) > 3 else ''}); name another repository"
         )
-    return tuple(sorted(set(filter(None, named.values())) & there - set(folder.files)))
+    return tuple(
+        sorted(set(filter(None, configurations_of(header).values())) & there - set(folder.files))
+    )
 
 
 @contextmanager
@@ -302,22 +299,8 @@ def _is_of_the_network(error: BaseException) -> bool:
 
 def _answer(status: int, message: str) -> str:
     said = f"the Hub answers {status}" + (f", {_said(message)!r}" if message else "")
-    match status:
-        case 401:
-            todo = "the token isn't valid: run `hf auth login`, or set HF_TOKEN to another"
-        case 402 | 403:
-            todo = "the token may not do this: it needs write access to the repository's owner"
-        case 404:
-            todo = "there is no such repository or revision, or the token can't see it"
-        case 409 | 412:
-            todo = f"somebody else is changing it, or just did: look at it, and {_AGAIN}"
-        case 429:
-            todo = f"it is asked too often: wait some minutes and {_AGAIN}"
-        case status if status >= 500:
-            todo = f"it has trouble of its own: {_AGAIN} later"
-        case _:
-            return said
-    return f"{said}; {todo}"
+    todo = _TO_DO.get(status, f"it has trouble of its own: {_AGAIN} later" if status >= 500 else "")
+    return f"{said}; {todo}" if todo else said
 
 
 def _said(text: str) -> str:
