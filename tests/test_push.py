@@ -150,16 +150,11 @@ def test_a_pushed_set_is_there_whole_and_loads_as_it_was(hub, run, built):
     assert run("load", "acme/prompts").output == rows_of(built, "full")
     assert 'load_dataset("acme/prompts", "toxic"' in pushed_card(hub)
     assert "OWNER/NAME" not in pushed_card(hub)
-
-
-def test_what_was_pushed_is_downloaded_again_to_compare(hub, run, built):
-    run("push", built, "acme/prompts", "--yes")
     hub.requests.clear()
-    said = run("push", built, "acme/prompts", "--yes")
-    assert said.code == 0, said.output
-    assert len(hub.repos["acme/prompts"].messages) == 2, "nothing changed, so no commit"
+    assert run("push", built, "acme/prompts", "--yes").code == 0
+    assert len(repo.messages) == 2, "nothing changed, so no commit"
     got = " ".join(asked(hub, "GET"))
-    assert all(f"/{name}/train.parquet" in got for name in SUBSETS)
+    assert all(f"/{name}/train.parquet" in got for name in SUBSETS), "compared with what is there"
 
 
 def test_it_runs_in_the_task_prompts(hub, run, built, tmp_path):
@@ -225,21 +220,10 @@ def test_a_dry_run_shows_files_and_card_and_pushes_nothing(hub, run, built):
     assert "data=acme/prompts:toxic" in said.output
     assert not hub.repos
     assert not asked(hub, "POST", "PUT")
-
-
-def test_a_dry_run_needs_no_token_and_no_hub(hub, run, built):
     said = run("push", built, "acme/prompts", "--dry-run", HF_TOKEN=None)
     assert said.code == 0, said.output
     assert "What is there now is not known: " in said.output
     assert "# Test prompts" in said.output
-
-
-def test_a_public_repository_is_not_pushed_to_unasked(hub, run, built):
-    error = run("push", built, "acme/prompts").error
-    assert "acme/prompts is public" in error
-    assert "--yes" in error
-    assert "--private" in error
-    assert not asked(hub, "POST", "PUT")
 
 
 @pytest.mark.parametrize(
@@ -266,20 +250,6 @@ def test_typing_the_name_confirms(hub, built, tmp_path, typed, says):
     assert TOKEN not in done.stdout + done.stderr
 
 
-def test_a_public_repository_is_not_taken_for_private(hub, run, built):
-    hub.repos["acme/prompts"] = Repo()
-    error = run("push", built, "acme/prompts", "--private").error
-    assert "is public already, and --private can't change that" in error
-    assert not asked(hub, "POST", "PUT")
-
-
-def test_other_peoples_data_are_not_overwritten(hub, run, built):
-    hub.repos["acme/prompts"] = Repo({"README.md": b"# Mine", "data.csv": b"a,b\n"})
-    error = run("push", built, "acme/prompts", "--yes").error
-    assert "holds files that or-eval didn't push (data.csv); name another repository" in error
-    assert not asked(hub, "POST", "PUT")
-
-
 def test_a_repository_made_by_hand_is_filled(hub, run, built):
     hub.repos["acme/prompts"] = Repo({"README.md": b"---\nlicense: mit\n---\n"}, private=True)
     said = run("push", built, "acme/prompts")
@@ -290,30 +260,32 @@ def test_a_repository_made_by_hand_is_filled(hub, run, built):
 # ---- What goes wrong ---------------------------------------------------------------------------
 
 
-def test_no_token(hub, run, built):
-    error = run("push", built, "acme/prompts", "--yes", HF_TOKEN=None).error
-    assert "no Hugging Face token: run `hf auth login`, or set HF_TOKEN" in error
-    assert not hub.requests
+NOT_PUSHED = {
+    "no token": ("--yes", None, None, "no Hugging Face token: run `hf auth login`, or set HF_TOKEN"),
+    "no token at all": ("--yes", "hf_abc\x01secret", None, "holds characters that no token has"),
+    "a wrong token": ("--yes", "hf_" + "Wrong0" * 6, None, "answers 401.* the token isn't valid: run `hf auth login`"),
+    "a reader's token": ("--yes", READER, None, "answers 403.* it needs write access"),
+    "unasked": ("", TOKEN, None, "acme/prompts is public.* --yes .*--private"),
+    "public already": ("--private", TOKEN, Repo(), "is public already, and --private can't change that"),
+    "others' data": (
+        "--yes", TOKEN, Repo({"README.md": b"# Mine", "data.csv": b"a,b\n"}),
+        r"holds files that or-eval didn't push \(data.csv\); name another repository",
+    ),
+}  # fmt: skip
 
 
-def test_a_token_that_is_none(hub, run, built):
-    error = run("push", built, "acme/prompts", "--yes", HF_TOKEN="hf_abc\x01secret").error
-    assert "holds characters that no token has" in error
+@pytest.mark.parametrize("case", NOT_PUSHED)
+def test_what_is_not_pushed_changes_nothing_and_is_told_without_the_token(hub, run, built, case):
+    option, token, there, says = NOT_PUSHED[case]
+    before = {"acme/prompts": there} if there else {}
+    hub.repos.update(before)
+    error = run("push", built, "acme/prompts", *option.split(), HF_TOKEN=token).error
+    assert re.search(says, error), error
+    assert (token or TOKEN) not in error
     assert "secret" not in error
-
-
-@pytest.mark.parametrize(
-    ("token", "says"),
-    [
-        ("hf_" + "Wrong0" * 6, ["answers 401", "the token isn't valid: run `hf auth login`"]),
-        (READER, ["answers 403", "it needs write access"]),
-    ],
-)
-def test_a_token_without_rights(hub, run, built, token, says):
-    error = run("push", built, "acme/prompts", "--yes", HF_TOKEN=token).error
-    assert all(part in error for part in says), error
-    assert token not in error
-    assert not hub.repos
+    assert hub.repos == before
+    assert len(there.messages if there else [0]) == 1
+    assert not asked(hub, "PUT")
 
 
 @pytest.mark.parametrize(
