@@ -27,7 +27,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
@@ -37,10 +37,7 @@ import numpy as np
 
 from or_eval.dataset_builders.similarity.embeddings import embed
 from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_within
-from or_eval.dataset_builders.similarity.near_by_meaning import (
-    EXACT_UP_TO,
-    near_duplicates_within,
-)
+from or_eval.dataset_builders.similarity.near_by_meaning import near_duplicates_within
 from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates, Vectors
 from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, MEANING_THRESHOLD
 
@@ -132,29 +129,43 @@ def main() -> None:
     parser.add_argument("--rows", type=int)
     parser.add_argument("--model", default=None)
     arguments = parser.parse_args()
+    rows = arguments.rows or (50_000 if arguments.part in ("letters", "meaning") else 1_000_000)
     match arguments.part:
         case "letters":
-            letters_part(planted_prompts(arguments.rows or 50_000))
+            letters_part(planted_prompts(rows))
         case "meaning":
-            meaning_part(arguments.rows or 50_000, arguments.model or packaged_model())
+            meaning_part(rows, arguments.model or packaged_model())
         case "million":
-            letters_part(planted_words(arguments.rows or 1_000_000))
+            letters_part(planted_words(rows))
         case "vectors":
-            vectors_part(arguments.rows or 1_000_000)
+            vectors = clustered_vectors(rows)
+            print(f"{len(vectors):,} embeddings of {vectors.shape[1]} dimensions")
+            near = partial(near_duplicates_within, vectors, MEANING_THRESHOLD, exact_up_to=0)
+            timed("search in cells", near)
     print(f"peak memory          {peak_gigabytes():.2f} GB")
+
+
+def timed(name: str, find: Callable[[], NearDuplicates], planted: Planted | None = None) -> None:
+    """Look for near duplicates, and print how long that takes and what is found."""
+    start = time.process_time()
+    found = find()
+    print(f"{name:20} {time.process_time() - start:.1f} s")
+    print(f"    near duplicates dropped         {(found.of >= 0).sum():,}")
+    if found.sampled is not None and found.sampled.pairs:
+        recall = found.sampled.found / found.sampled.pairs
+        print(f"    recall on the sample            {recall:.4f} of {found.sampled.pairs:,} pairs")
+    for kind, pairs in (planted.pairs if planted is not None else {}).items():
+        noticed = sum(found.of[one] >= 0 or found.of[other] >= 0 for one, other in pairs)
+        print(f"    {kind + ', one dropped':31} {noticed / len(pairs):.4f}")
 
 
 def letters_part(planted: Planted) -> None:
     """Look for near duplicates by their letters, and count the planted ones found."""
     print_planted(planted)
-    start = time.process_time()
-    bands = bands_of(planted.prompts, LETTERS_THRESHOLD)
+    texts, start = planted.prompts, time.process_time()
+    bands = bands_of(texts, LETTERS_THRESHOLD)
     print(f"bands                {time.process_time() - start:.1f} s")
-    start = time.process_time()
-    found = near_texts_within(planted.prompts, bands, LETTERS_THRESHOLD)
-    print(f"comparing            {time.process_time() - start:.1f} s")
-    print_found(found)
-    print_noticed(found, planted)
+    timed("comparing", lambda: near_texts_within(texts, bands, LETTERS_THRESHOLD), planted)
 
 
 def meaning_part(rows: int, model: str) -> None:
@@ -166,31 +177,9 @@ def meaning_part(rows: int, model: str) -> None:
         vectors = embed(planted.prompts, model, Path(kept))
         embedding = time.process_time() - start
     print(f"embedding            {embedding:.1f} s ({rows / embedding:,.0f} prompts/s)")
-    for name, exact_up_to in (("exact search", EXACT_UP_TO), ("search in cells", 0)):
-        start = time.process_time()
-        found = near_duplicates_within(vectors, MEANING_THRESHOLD, exact_up_to=exact_up_to)
-        seconds = time.process_time() - start
-        print(f"{name:20} {seconds:.1f} s ({seconds / embedding:.0%} of the embedding)")
-        print_found(found)
-        print_noticed(found, planted)
-
-
-def vectors_part(rows: int) -> None:
-    """Look for near duplicates among made-up embeddings, within cells."""
-    vectors = clustered_vectors(rows)
-    print(f"{len(vectors):,} embeddings of {vectors.shape[1]} dimensions")
-    start = time.process_time()
-    found = near_duplicates_within(vectors, MEANING_THRESHOLD, exact_up_to=0)
-    print(f"search in cells      {time.process_time() - start:.1f} s")
-    print_found(found)
-
-
-def print_found(found: NearDuplicates) -> None:
-    """Print how many near duplicates were found, and the recall on the sample."""
-    print(f"    near duplicates dropped         {(found.of >= 0).sum():,}")
-    if found.sampled is not None and found.sampled.pairs:
-        recall = found.sampled.found / found.sampled.pairs
-        print(f"    recall on the sample            {recall:.4f} of {found.sampled.pairs:,} pairs")
+    near = partial(near_duplicates_within, vectors, MEANING_THRESHOLD)
+    timed("exact search", near, planted)
+    timed("search in cells", partial(near, exact_up_to=0), planted)
 
 
 def print_planted(planted: Planted) -> None:
@@ -199,13 +188,6 @@ def print_planted(planted: Planted) -> None:
     for kind, pairs in planted.pairs.items():
         one, other = (planted.prompts[row] for row in pairs[0])
         print(f"    {len(pairs):,} {kind}: {one}\n        {other}")
-
-
-def print_noticed(found: NearDuplicates, planted: Planted) -> None:
-    """Print the share of the planted pairs of which one is dropped."""
-    for kind, pairs in planted.pairs.items():
-        noticed = sum(found.of[one] >= 0 or found.of[other] >= 0 for one, other in pairs)
-        print(f"    {kind + ', one dropped':31} {noticed / len(pairs):.4f}")
 
 
 def planted_prompts(rows: int) -> Planted:

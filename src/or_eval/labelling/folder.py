@@ -20,16 +20,9 @@ from or_eval.sources.errors import DataError
 def write_round(
     folder: Path, rows: pd.DataFrame, given: Round, gold: Sequence[GoldCase] = ()
 ) -> list[Path]:
-    """Write all that annotators need; the sample and the known cases stay with who asked.
+    """Write all that annotators need, and give the files; each annotator gets a spreadsheet.
 
-    Args:
-        folder: A new one.
-        rows: Rows of :func:`or_eval.labelling.tasks.task_rows`.
-        given: What is asked, and who gets which tasks: a spreadsheet each.
-        gold: Known cases among the tasks.
-
-    Returns:
-        The files written.
+    The sample (:func:`or_eval.labelling.tasks.task_rows`) and the known cases stay with who asked.
 
     Raises:
         DataError: The folder has tasks: somebody may be at work on them.
@@ -94,10 +87,6 @@ def write_labels(folder: Path, found: pd.DataFrame) -> Path:
 
     Those of responses also as scores that Inspect's ``precomputed_scores`` puts into a log: a file
     for each model, since that scorer knows none.
-
-    Args:
-        folder: Where.
-        found: Of :func:`or_eval.labelling.labels.labels`.
     """
     path = folder / "labels.jsonl"
     found.to_json(path, orient="records", lines=True, force_ascii=False)

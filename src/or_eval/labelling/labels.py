@@ -59,10 +59,6 @@ class Annotation(NamedTuple):
 def append(folder: Path, found: list[Annotation]) -> tuple[int, int]:
     """Add annotations to a folder's history; those it has are left out, and those without answer.
 
-    Args:
-        folder: The folder.
-        found: What :func:`checked` let through.
-
     Returns:
         How many were new, and how many it had.
     """

@@ -24,15 +24,7 @@ _COLUMNS = {
     "responses": ("key", "prompt", "response", "label", "reason", "harm", "note"),
     "prompts": ("key", "prompt", "harm", "note"),
 }
-_WIDTHS = {
-    "key": 4,
-    "prompt": 50,
-    "response": 80,
-    "label": 22,
-    "reason": 24,
-    "harm": 16,
-    "note": 40,
-}
+_WIDTHS = dict(zip(_COLUMNS["responses"], (4, 50, 80, 22, 24, 16, 40), strict=True))
 _CELL_CHARS = 32_767
 """What a cell holds at most (Excel)."""
 
@@ -82,13 +74,7 @@ def write_spreadsheet(
 def read_spreadsheet(
     path: Path, annotator: str, tasks: Mapping[str, Task], asks: Asks = "responses"
 ) -> Iterator[Annotation]:
-    """Read a filled-in spreadsheet.
-
-    Args:
-        path: The file.
-        annotator: Whose it is.
-        tasks: The folder's tasks by key.
-        asks: What the tasks ask about.
+    """Read an annotator's filled-in spreadsheet.
 
     Raises:
         DataError: It is none of ours, lacks a column, a cell holds something that can't be chosen

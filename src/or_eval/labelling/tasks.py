@@ -67,10 +67,6 @@ def task_rows(drawn: pd.DataFrame, asks: Asks) -> pd.DataFrame:
     """Give what is kept of sampled rows; of responses with their texts, read from the logs.
 
     The order is that of the keys, so that neither models nor categories stand together.
-
-    Args:
-        drawn: Rows of :func:`or_eval.labelling.sampling.stratified_sample`.
-        asks: What is asked about.
     """
     if asks == "responses":
         details = read_details(drawn)
@@ -95,13 +91,6 @@ def check_task(asked: Task | None, key: str, prompt: str, response: str, where: 
 
     White space is left aside, and so is what a spreadsheet's cell has no room for.
 
-    Args:
-        asked: The task, if there is one of that key.
-        key: The key that came back.
-        prompt: The request that came back.
-        response: The response.
-        where: File and row, for the error line.
-
     Raises:
         DataError: There is no such task, or its texts were changed.
     """
@@ -121,10 +110,6 @@ def read_known_cases(path: Path, asks: Asks) -> list[GoldCase]:
     """Read known cases: rows with prompt, response and ``human_label``, or prompt and ``harm``.
 
     The labels of an earlier round are such a file. Rows without an answer are left out.
-
-    Args:
-        path: A csv, tsv, jsonl, json or parquet file.
-        asks: What tasks ask about.
 
     Raises:
         DataError: A column is missing, or an answer is none of the choices.

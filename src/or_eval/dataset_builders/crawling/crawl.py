@@ -148,13 +148,8 @@ def crawled(
 ) -> Snapshot:
     """Give the newest snapshot in a folder, crawling for it where it isn't finished.
 
-    A snapshot that is finished stays what it is, whatever the sources say by now.
-
-    Args:
-        sources: The file of sources.
-        folder: Where snapshots lie.
-        say: Takes a line for the person who watches.
-        again: Make a new snapshot, where the newest is finished.
+    A snapshot that is finished stays what it is, whatever the sources say by now, but a new one may
+    be wanted (`again`).
 
     Raises:
         BuildError: The sources are wrong, or the crawl was stopped or failed.

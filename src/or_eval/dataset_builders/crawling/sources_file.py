@@ -59,26 +59,7 @@ class _Said(BaseModel):
 
 
 class Source(_Said):
-    """A source.
-
-    Attributes:
-        name: Its name, which becomes its prompts' source.
-        kind: What its addresses give: web pages, an RSS or Atom feed, or a sitemap.
-        start: Addresses to start from.
-        licence: Under which licence its texts stand, or what else a user must know of that.
-        hosts: Hosts to take pages from beside those of `start`, with a port where it isn't the
-            usual one.
-        follow: Patterns of the addresses of links to follow; without any, links of pages aren't
-            followed, and all of a feed or sitemap are.
-        skip: Patterns of addresses to leave out.
-        authors: CSS selector of names of people and accounts on pages, which are taken out of
-            the texts.
-        depth: Most links from a start to a page.
-        pages: Most pages.
-        delay: Least seconds between two requests to a host; the file's by default.
-        concurrency: Most requests to a host at once; the file's by default.
-        allow_private: Whether its hosts may lie in a private network.
-    """
+    """A source; `docs/crawl.md` says what each key is."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*$")
     kind: Literal["pages", "feed", "sitemap"] = "pages"
@@ -116,32 +97,14 @@ class Source(_Said):
         )
 
     def allows(self, url: str, *, start: bool = False) -> bool:
-        """Tell whether a page may be asked for: a start, or where one leads, need not be followed.
-
-        Args:
-            url: Its address.
-            start: Whether it is a start.
-        """
+        """Tell whether a page may be asked for: a start need not fit the patterns to follow."""
         if place_of(url) not in self.places or any(re2.search(one, url) for one in self.skip):
             return False
         return start or not self.follow or any(re2.search(one, url) for one in self.follow)
 
 
 class SourcesFile(_Said):
-    """All that a crawl is told.
-
-    Attributes:
-        contact: Who is answerable: an e-mail address or a page, which every host is told.
-        sources: The sources.
-        known: Sets whose prompts are not to come again: catalogue names, Hub ids or files.
-        shortest: Least words of a prompt; two characters of Chinese, Japanese or Thai are one.
-        longest: Most words of a prompt.
-        delay: Least seconds between two requests to a host.
-        concurrency: Most requests to a host at once.
-        seconds: Most seconds that a page may take.
-        megabytes: Most megabytes that a page may have.
-        minutes: Most minutes that one run may take; the next one goes on.
-    """
+    """All that a crawl is told; `docs/crawl.md` says what each key is."""
 
     contact: str = Field(pattern=r"^(https?://\S+\.\S+|[^\s@]+@[^\s@]+)$")
     sources: tuple[Source, ...] = Field(min_length=1)

@@ -67,11 +67,7 @@ class SourcesSpider(Spider):
     ) -> Request | None:
         """Make a request, unless the source doesn't allow it, or all that it allows were made.
 
-        Args:
-            source: The source.
-            url: The address.
-            start: Whether it is a start.
-            page: Whether a web page is expected, whatever the source's kind.
+        A web page (`page`) may be expected whatever the source's kind.
         """
         url = url.strip()
         asked, key = self._asked[source.name], canonicalize_url(url)

@@ -102,13 +102,7 @@ def check_name(repo: str) -> None:
 
 
 def look_at(folder: DatasetFolder, repo: str, *, private: bool, revision: str | None) -> Target:
-    """See what a push would change.
-
-    Args:
-        folder: The data set.
-        repo: ``OWNER/NAME``.
-        private: Whether to make the repository private, where there is none yet.
-        revision: Branch to push to; None: the main one.
+    """See what a push would change, to a branch (the main one) of a repository that may be new.
 
     Raises:
         BuildError: The Hub can't be asked, or the repository isn't one to push to.

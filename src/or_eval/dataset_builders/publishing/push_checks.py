@@ -36,12 +36,7 @@ Secrets = Sequence[tuple[str, str]]
 
 
 def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
-    """Give everything that is wrong with a data set, a line each; none where all is right.
-
-    Args:
-        folder: The data set.
-        secrets: Names and values that must be in no file of it.
-    """
+    """Give everything that is wrong with a data set, a line each; secrets must be in no file."""
     found = [*_card_problems(folder), *_file_problems(folder)]
     found += _leaks_of_other_files(folder, secrets)
     labels: dict[str, tuple[str, str]] = {}
@@ -173,13 +168,7 @@ def _schema_problem(schema: pa.Schema) -> str | None:
 
 
 def _row_problems(name: str, rows: Rows, labels: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Find what is wrong with rows, the first of each kind; note the labels of this configuration.
-
-    Args:
-        name: Of the configuration.
-        rows: Its rows.
-        labels: The label of each row of earlier configurations by id, and where that was.
-    """
+    """Find what is wrong with rows, the first of each kind; note their labels, and where."""
     if not rows:
         yield "has no rows; leave the configuration out, since an empty one can't be loaded"
     found: dict[str, list[str]] = {}

@@ -125,16 +125,7 @@ def near_texts_of(
     threshold: float,
     workers: Map = here,
 ) -> NearDuplicates:
-    """Find the texts that are near duplicates of an earlier set's.
-
-    Args:
-        texts: The texts.
-        bands: Their bands, for this threshold.
-        earlier: Those of the earlier set; :attr:`NearDuplicates.of` counts in these.
-        earlier_bands: Their bands.
-        threshold: Least similarity of near duplicates.
-        workers: Where texts are compared.
-    """
+    """Find the texts near an earlier set's; :attr:`NearDuplicates.of` counts in these."""
     known = len(earlier)
     both = [*earlier, *texts], np.concatenate([earlier_bands, bands])
     found = near_texts_within(*both, threshold, workers, known)

@@ -69,14 +69,7 @@ def near_duplicates_within(
 def near_duplicates_of(
     vectors: Vectors, earlier: Vectors, threshold: float, *, exact_up_to: int = EXACT_UP_TO
 ) -> NearDuplicates:
-    """Find the rows that are near duplicates of an earlier set's.
-
-    Args:
-        vectors: Vectors of length 1, one a row.
-        earlier: Those of the earlier set; :attr:`NearDuplicates.of` counts in these.
-        threshold: Least cosine similarity of near duplicates.
-        exact_up_to: Most rows of the earlier set that all rows are compared with.
-    """
+    """Find the rows near an earlier set's; :attr:`NearDuplicates.of` counts in these."""
     least = threshold - _ROUNDING
     index = _filled(_index(earlier, exact_up_to), earlier)
     both = [(some[:, 0], ids[:, 0]) for _, some, ids in _searched(index, vectors, 1)]

@@ -78,11 +78,6 @@ def read_export(
 ) -> Iterator[Annotation]:
     """Read the annotations of a Label Studio export ("JSON").
 
-    Args:
-        path: The file.
-        tasks: The folder's tasks by key.
-        names: Annotators by the accounts that are known.
-
     Raises:
         DataError: The file is no such export, or a task in it is not one of ours.
     """
@@ -96,14 +91,7 @@ def read_export(
 def annotations_of(
     exported: Any, tasks: Mapping[str, Task], names: Mapping[str, str], origin: str
 ) -> Iterator[Annotation]:
-    """Read exported tasks, as :func:`read_export` does.
-
-    Args:
-        exported: What the JSON holds.
-        tasks: The folder's tasks by key.
-        names: Annotators by the accounts that are known.
-        origin: Where it came from, for error lines.
-    """
+    """Read exported tasks, as :func:`read_export` does."""
     if not isinstance(exported, list):
         raise DataError(f"{origin}: is no export of Label Studio; export as JSON, not JSON-MIN")
     for number, task in enumerate(exported, start=1):

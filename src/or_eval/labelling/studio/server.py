@@ -58,14 +58,7 @@ def environment_folder() -> Path:
 
 
 def ensure_environment(folder: Path, say: Callable[[str], object]) -> Path:
-    """Make the environment where it isn't there yet.
-
-    Args:
-        folder: Where.
-        say: Is told before anything is installed.
-
-    Returns:
-        The program that starts Label Studio.
+    """Make the environment where it isn't there yet, and give the program that starts it.
 
     Raises:
         DataError: It can't be installed, or the folder holds something else.
@@ -231,13 +224,9 @@ class Studio:
 def running(
     program: Path, folder: Path, access: Access, port: int
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a round's Label Studio, and end it.
+    """Run a round's Label Studio on a port of 127.0.0.1 (0 for a free one), and end it.
 
-    Args:
-        program: Of :func:`ensure_environment`.
-        folder: The round's folder.
-        access: Of the account to make, where it isn't there yet; it gets the address.
-        port: On 127.0.0.1; 0 for one that is free.
+    The access gets the address.
 
     Raises:
         DataError: It runs already, the port is taken, or the server didn't start.
