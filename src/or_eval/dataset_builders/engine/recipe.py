@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -36,7 +36,7 @@ _NAME = re.compile(r"\w[\w-]{0,99}")
 
 
 class Again(BaseModel):
-    """Which part of a recipe runs again while a stage says that something is short.
+    """From where on a recipe runs again while a stage says that something is short.
 
     Attributes:
         start: The stage from which on, up to the one that says so.
@@ -94,8 +94,7 @@ class Recipe:
         taxonomy: Name of the taxonomy of its categories.
         language: BCP-47 tag of the language that it writes in.
         models: The models it was made for, by role.
-        parts: Its stages in the order in which they run; those that are repeated together, up to
-            the one that says what is short, are one part.
+        stages: Its stages, each after those that it needs.
         data: The recipe as plain data, with what ``--set`` changed, and with the models' keys.
         text: The recipe's own text, with its comments.
     """
@@ -106,7 +105,7 @@ class Recipe:
     taxonomy: str
     language: str
     models: dict[str, Binding]
-    parts: tuple[tuple[RecipeStage, ...], ...]
+    stages: tuple[RecipeStage, ...]
     data: dict[str, Any]
     text: str
 
@@ -124,14 +123,19 @@ class Recipe:
             text = text.replace(value, "[left out]")
         return without_keys(text)
 
-    @property
-    def stages(self) -> tuple[RecipeStage, ...]:
-        """Its stages, each after those that it needs."""
-        return tuple(entry for part in self.parts for entry in part)
-
     def path_to(self, name: str) -> set[str]:
         """Give the names of a stage and of all that it comes from."""
         return _path_to(name, {entry.name: entry for entry in self.stages})
+
+    def repeated(self, last: RecipeStage) -> tuple[RecipeStage, ...]:
+        """Give the stages that run again while one says that something is short, itself the last.
+
+        They are those from the one that it names on, in the order in which they run.
+        """
+        if last.again is None:
+            return ()
+        names = [entry.name for entry in self.stages]
+        return self.stages[names.index(last.again.start) : names.index(last.name) + 1]
 
     def tested(self, entry: RecipeStage) -> tuple[str, ...] | None:
         """Give the models whose logs a stage's inputs bring; None where they bring no logs."""
@@ -243,17 +247,19 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
     if head.taxonomy not in taxonomies():
         raise reading.error(("taxonomy",), unknown_word("taxonomy", head.taxonomy, taxonomies()))
     stages = [_stage(number, head.stages, reading) for number in range(len(head.stages))]
-    return Recipe(
+    loaded = Recipe(
         name=head.name,
         title=head.title or head.name,
         description=" ".join(head.description.split()),
         taxonomy=head.taxonomy,
         language=head.language,
         models=_bindings(head.models, (), reading),
-        parts=_in_order(stages, reading),
+        stages=_in_order(stages, reading),
         data=data,
         text=text,
     )
+    _check_rounds(loaded, {item.name: number for number, item in enumerate(stages)}, reading)
+    return loaded
 
 
 def _path(recipe: str) -> Path:
@@ -425,7 +431,7 @@ def _check_part(giver: RecipeStage, part: str, reading: _Reading, place: Place) 
         raise reading.error(place, f"{giver.name}: {unknown_word('part', part, parts)}")
 
 
-def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[tuple[RecipeStage, ...], ...]:
+def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage, ...]:
     """Put stages after those that they need, otherwise as they stand in the recipe."""
     names = [item.name for item in stages]
     by_name = {item.name: item for item in stages}
@@ -435,12 +441,14 @@ def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[tuple[Recip
             raise reading.error(place, f"a recipe has one stage '{item.kind}', and this is another")
         if item.name in names[:number]:
             raise reading.error(place, f"two stages are called '{item.name}'; give one a 'name'")
-        for needed in item.needs:
-            if needed not in names:
-                raise reading.error((*place, "input"), unknown_word("stage", needed, names))
         for reference in item.references:
             name, _, part = reference.partition(".")
-            _check_part(by_name[name], part, reading, (*place, "input"))
+            if name not in names:
+                raise reading.error((*place, "input"), unknown_word("stage", name, names))
+            parts = by_name[name].stage.parts() if part else None
+            if parts is not None and not any(fnmatchcase(part, known) for known in parts):
+                problem = f"{name}: {unknown_word('part', part, parts)}"
+                raise reading.error((*place, "input"), problem)
     try:
         TopologicalSorter({item.name: item.needs for item in stages}).prepare()
     except CycleError as error:
@@ -449,59 +457,35 @@ def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[tuple[Recip
         raise reading.error(
             ("stages", first, "input"), f"these stages wait for each other: {circle}"
         ) from error
-    parts: list[tuple[RecipeStage, ...]] = [(item,) for item in stages]
-    for number, item in enumerate(stages):
-        if item.again is not None:
-            where: Place = ("stages", number, "again")
-            repeated = _repeated(item, item.again, by_name, reading, where)
-            others = (one for group in parts if len(group) > 1 for one in group)
-            if both := [one.name for one in others if one in repeated]:
-                problem = f"the stage '{both[0]}' is in another part that is repeated"
-                raise reading.error(where, problem)
-            first = next(at for at, [one, *_] in enumerate(parts) if one in repeated)
-            left = [group for group in parts if group[0] not in repeated]
-            parts = [*left[:first], repeated, *left[first:]]
-    return tuple(_sorted(parts))
+    found: list[RecipeStage] = []
+    while left := [item for item in stages if item not in found]:
+        found.append(next(item for item in left if not {*item.needs} & {one.name for one in left}))
+    return tuple(found)
 
 
-def _repeated(
-    item: RecipeStage,
-    again: Again,
-    by_name: dict[str, RecipeStage],
-    reading: _Reading,
-    place: Place,
-) -> tuple[RecipeStage, ...]:
-    """Give the stages that run again where one says that something is short."""
-    if not item.stage.says_short:
-        raise reading.error(
-            place, f"the stage {item.kind} doesn't say what is short; 'balance' does"
-        )
-    before = _path_to(item.name, by_name)
-    if again.start not in before:
-        known = sorted(before)
-        raise reading.error((*place, "from"), unknown_word("stage before it", again.start, known))
-    if not by_name[again.start].stage.gives_more:
-        problem = f"the stage '{again.start}' gives no more than it gave; name one that writes"
-        raise reading.error((*place, "from"), problem)
-    found = [by_name[name] for name in by_name if name in before]
-    found = [one for one in found if again.start in _path_to(one.name, by_name)]
-    return tuple(one for [one] in _sorted([(one,) for one in found]))
-
-
-def _sorted(parts: Sequence[tuple[RecipeStage, ...]]) -> list[tuple[RecipeStage, ...]]:
-    """Put each part after those of the others that it needs, otherwise as they stand."""
-    waiting = list(parts)
-    found: list[tuple[RecipeStage, ...]] = []
-    while waiting:
-        ready = next(part for part in waiting if not _waits(part, waiting))
-        waiting.remove(ready)
-        found.append(ready)
-    return found
-
-
-def _waits(part: tuple[RecipeStage, ...], waiting: Sequence[tuple[RecipeStage, ...]]) -> bool:
-    others = {one.name for other in waiting if other is not part for one in other}
-    return any(needed in others for entry in part for needed in entry.needs)
+def _check_rounds(recipe: Recipe, numbers: Mapping[str, int], reading: _Reading) -> None:
+    """Make sure of what is repeated that it gives more, and is in one such part alone."""
+    by_name = {item.name: item for item in recipe.stages}
+    repeated: set[str] = set()
+    for item in recipe.stages:
+        if item.again is None:
+            continue
+        place: Place = ("stages", numbers[item.name], "again")
+        before = _path_to(item.name, by_name)
+        if not item.stage.says_short:
+            problem = f"the stage {item.kind} doesn't say what is short; 'balance' does"
+            raise reading.error(place, problem)
+        if item.again.start not in before:
+            problem = unknown_word("stage before it", item.again.start, sorted(before))
+            raise reading.error((*place, "from"), problem)
+        if not by_name[item.again.start].stage.gives_more:
+            problem = f"the stage '{item.again.start}' gives no more than it gave; name one that "
+            raise reading.error((*place, "from"), problem + "writes")
+        part = [one.name for one in recipe.repeated(item)]
+        if both := [name for name in part if name in repeated]:
+            problem = f"the stage '{both[0]}' is in another part that is repeated"
+            raise reading.error(place, problem)
+        repeated.update(part)
 
 
 def _path_to(name: str, by_name: dict[str, RecipeStage]) -> set[str]:

@@ -219,28 +219,26 @@ class Build:
         _claimed(copy).replace(copy)
 
     def _reach_all(self, wanted: Selection, asker: Asker) -> None:
-        numbers = {entry.name: number for number, entry in enumerate(self.recipe.stages, start=1)}
-        for part in self.recipe.parts:
-            while True:
-                for entry in part:
-                    self._reach(numbers[entry.name], entry, wanted, asker)
-                    if wanted.only == entry.name:
-                        return
-                if not self._another_round(part):
-                    break
+        stages, at = self.recipe.stages, 0
+        while at < len(stages):
+            entry = stages[at]
+            self._reach(at + 1, entry, wanted, asker)
+            if wanted.only == entry.name:
+                return
+            at = stages.index(self.recipe.repeated(entry)[0]) if self._again(entry) else at + 1
 
-    def _another_round(self, part: Sequence[RecipeStage]) -> bool:
-        """Prepare another round of a repeated part, where it is worth one."""
-        first, last = part[0].name, part[-1]
-        if last.again is None or last.name not in self.done:
+    def _again(self, entry: RecipeStage) -> bool:
+        """Prepare another round up to a stage, where it says what is short and one is worth it."""
+        if entry.again is None or entry.name not in self.done:
             return False
-        short, rounds = self.done[last.name].short, self.rounds.get(first, [])
-        if not goes_on(rounds, short, last.again.rounds):
+        first, short = entry.again.start, self.done[entry.name].short
+        rounds = self.rounds.get(first, [])
+        if not goes_on(rounds, short, entry.again.rounds):
             return False
         self.rounds[first] = [*rounds, short]
-        for entry in part:
-            del self.done[entry.name]
-        self.say(f"   {last.name}: {total(short)} rows are short, so {first} gives more")
+        for one in self.recipe.repeated(entry):
+            del self.done[one.name]
+        self.say(f"   {entry.name}: {total(short)} rows are short, so {first} gives more")
         return True
 
     def _write_funnel(self, wanted: Selection, asker: Asker) -> list[StageFacts]:
@@ -373,23 +371,19 @@ class Build:
             found["rounds"] = [self._part_mark(entry), [list(map(list, short)) for short in rounds]]
         return found
 
-    def _rounds_before(self, entry: RecipeStage, stored: StoredStage | None) -> list[list[Short]]:
+    def _rounds_before(self, entry: RecipeStage, stored: StoredStage) -> list[list[Short]]:
         """Give the rounds that a part was repeated in, where nothing that it depends on changed."""
-        mark, rounds = ("", []) if stored is None else stored.ingredients.get("rounds", ("", []))
-        if mark != self._part_mark(entry):
-            return []
-        return [[Short(*one) for one in short] for short in rounds]
+        mark, rounds = stored.ingredients["rounds"]
+        same = mark == self._part_mark(entry)
+        return [[Short(*one) for one in short] for short in rounds] if same else []
 
     def _part_mark(self, first: RecipeStage) -> str:
-        """Give what stands for all that the stages of a part depend on, beside each other."""
-        [part] = [part for part in self.recipe.parts if part[0] == first]
-        inner = {entry.name for entry in part}
-        contents = {
-            entry.name: self.done[entry.name].content
-            if entry.name in self.done and entry.name not in inner
-            else ""
-            for entry in self.recipe.stages
-        }
+        """Give what stands for all that the stages from one on depend on, beside each other."""
+        lasts = [one for one in self.recipe.stages if one.again and one.again.start == first.name]
+        part = [entry for last in lasts for entry in self.recipe.repeated(last)]
+        contents = dict.fromkeys((entry.name for entry in self.recipe.stages), "")
+        contents |= {name: stored.content for name, stored in self.done.items()}
+        contents |= dict.fromkeys((entry.name for entry in part), "")
         return digest_of(
             [
                 ingredients(self.recipe, entry, self.models(entry), self.limit, contents)
