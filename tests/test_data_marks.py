@@ -7,7 +7,7 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 
-from or_eval.dataset_builders.engine.data_marks import data_mark
+from or_eval.dataset_builders.engine.fingerprint import data_mark
 
 
 def test_a_file_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,51 +78,21 @@ def planned(build: Build) -> list[PlannedStage]:
     found: dict[str, PlannedStage] = {}
     measured = {(one.stage, one.role, one.model): one for one in spent_in(build.out, {})}
     for entry in build.recipe.stages:
-        stored, why = (None, "") if not _reached(entry, build) else build.state(entry)
-        if stored is None:
-            found[entry.name] = _to_do(entry, build, found, measured, why)
-        else:
+        tokens = max((found[name].row_tokens for name in entry.needs), default=SHORT_PROMPT_TOKENS)
+        stored, why = build.state(entry)
+        if stored is not None:
             build.done[entry.name] = stored
-            facts = stored.facts
-            found[entry.name] = PlannedStage(
-                entry.name,
-                facts.rows_in,
-                facts.rows_out,
-                _tokens(entry, found),
-                True,
-                "",
-                [],
-                facts.dropped | facts.subsets,
-            )
+            facts, parts = stored.facts, stored.facts.dropped | stored.facts.subsets
+            counts = (entry.name, facts.rows_in, facts.rows_out, tokens)
+            found[entry.name] = PlannedStage(*counts, True, "", [], parts)
+            continue
+        rows = _rows_in(entry, found, build.recipe)
+        context = replace(build.planning_context(), row_tokens=tokens, models=build.models(entry))
+        plan = entry.stage.plan(rows, context)
+        asked = [item for calls in plan.calls for item in _asked(entry, calls, build, measured)]
+        estimates = (entry.name, rows, plan.rows, plan.row_tokens or tokens)
+        found[entry.name] = PlannedStage(*estimates, False, why, asked, plan.subsets)
     return list(found.values())
-
-
-def _reached(entry: RecipeStage, build: Build) -> bool:
-    return all(needed in build.done for needed in entry.needs)
-
-
-def _to_do(
-    entry: RecipeStage,
-    build: Build,
-    found: Mapping[str, PlannedStage],
-    measured: _Measured,
-    why: str,
-) -> PlannedStage:
-    rows = _rows_in(entry, found, build.recipe)
-    tokens = _tokens(entry, found)
-    context = replace(build.planning_context(), row_tokens=tokens, models=build.models(entry))
-    estimate = entry.stage.plan(rows, context)
-    asked = [item for calls in estimate.calls for item in _asked(entry, calls, build, measured)]
-    return PlannedStage(
-        entry.name,
-        rows,
-        estimate.rows,
-        estimate.row_tokens or tokens,
-        False,
-        why,
-        asked,
-        estimate.subsets,
-    )
 
 
 def _rows_in(entry: RecipeStage, found: Mapping[str, PlannedStage], recipe: Recipe) -> int:
@@ -149,37 +119,25 @@ def _of_the_same_rows(name: str, recipe: Recipe) -> set[str]:
     return found
 
 
-def _tokens(entry: RecipeStage, found: Mapping[str, PlannedStage]) -> int:
-    """Give the tokens of the rows that come into a stage."""
-    return max((found[name].row_tokens for name in entry.needs), default=SHORT_PROMPT_TOKENS)
-
-
 def _asked(
     entry: RecipeStage, calls: Calls, build: Build, measured: _Measured
 ) -> list[PlannedCalls]:
     """Give what each model of a role would be asked, with its price."""
-    is_role = "/" not in calls.role
-    models = build.models(entry)
-    bound = models.get(calls.role) or models.get("")
+    models, role = build.models(entry), "" if "/" in calls.role else calls.role
+    bound = models.get(role) or models.get("")
     names = [model.name for model in bound.models] if bound is not None else [""]
-    if not is_role:
+    if not role:
         names = [calls.role]
-    if entry.stage.roles.get(calls.role) == "turns":
-        calls = calls._replace(
-            calls=-(-calls.calls // len(names)),
-            input_tokens=-(-calls.input_tokens // len(names)),
-            output_tokens=-(-calls.output_tokens // len(names)),
-        )
+    share = len(names) if entry.stage.roles.get(role) == "turns" else 1
+    count, sent, returned = (-(-number // share) for number in calls[1:])
     planned = []
     for model in names:
-        sent, returned = calls.input_tokens, calls.output_tokens
-        took = measured.get((entry.name, calls.role if is_role else TARGET, model))
+        took = measured.get((entry.name, role or TARGET, model))
         # The first stage asks for as much at once as is wanted, which in a preview is little.
         if took is not None and entry.inputs:
-            sent = round(calls.calls * took.input_tokens / took.calls)
-            returned = round(calls.calls * took.output_tokens / took.calls)
+            sent = round(count * took.input_tokens / took.calls)
+            returned = round(count * took.output_tokens / took.calls)
         usage = ModelUsage(input_tokens=sent, output_tokens=returned)
         cost = dollars(model, usage, build.asking.prices)
-        role = calls.role if is_role else ""
-        planned.append(PlannedCalls(model, role, calls.calls, sent, returned, cost))
+        planned.append(PlannedCalls(model, role, count, sent, returned, cost))
     return planned

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import yaml
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, get_model
@@ -22,7 +22,6 @@ from or_eval.key_like import key_like, secrets_of
 Sense = Literal["panel", "turns", "pool"]
 """What a list of models is: all are asked, they take turns, or they are one model's endpoints."""
 
-_SENSES: tuple[Sense, ...] = ("panel", "turns", "pool")
 TRANSPORT = {
     "extra_headers",
     *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout"),
@@ -144,33 +143,6 @@ def digest_of(data: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def default_model(model: str | None) -> Binding | None:
-    """Bind the model that is asked in every role that none is bound to."""
-    name = model or os.environ.get("INSPECT_EVAL_MODEL")
-    return None if name is None else Binding((BoundModel(name),))
-
-
-def bindings_of_options(options: Sequence[str]) -> dict[str, Binding]:
-    """Read ``ROLE=MODEL`` in Inspect's syntax, with lists, settings and what a list is.
-
-    Raises:
-        BuildError: One can't be read.
-    """
-    if unbound := [option for option in options if "=" not in option]:
-        raise BuildError(f"--model-role {unbound[0]}: give ROLE=PROVIDER/MODEL")
-    try:
-        parted = (option.partition("=") for option in options)
-        return {role.replace("-", "_"): binding_of(_read(said)) for role, _, said in parted}
-    except Exception as error:
-        raise BuildError(f"--model-role: {' '.join(str(error).split())}") from error
-
-
-def _read(said: str) -> Any:
-    """Read the value of an option as Inspect does: YAML, or names with commas between them."""
-    value = yaml.safe_load(said)
-    return value.split(",") if isinstance(value, str) and "," in value else value
-
-
 def binding_of(said: Any) -> Binding:
     """Read what a recipe or an option says of the models of a role.
 
@@ -184,10 +156,9 @@ def binding_of(said: Any) -> Binding:
     """
     sense = None
     if isinstance(said, Mapping) and "model" not in said:
-        senses = [key for key in said if key in _SENSES]
-        if len(said) != 1 or not senses:
+        [sense] = [key for key in said if key in get_args(Sense)][:1] or [None]
+        if len(said) != 1 or sense is None:
             raise ValueError("give a model, or one of panel, turns, pool with a list of models")
-        sense = senses[0]
         said = said[sense]
     models = tuple(_model(item) for item in (said if isinstance(said, list | tuple) else [said]))
     if not models:
@@ -229,8 +200,20 @@ class Asking:
         Raises:
             BuildError: Inspect can't read a binding.
         """
-        default = default_model(self.model)
-        bound = {**({} if default is None else {"": default}), **bindings_of_options(self.roles)}
+        bound = {}
+        if name := self.model or os.environ.get("INSPECT_EVAL_MODEL"):
+            bound[""] = Binding((BoundModel(name),))
+        for option in self.roles:
+            role, equals, said = option.partition("=")
+            if not equals:
+                raise BuildError(f"--model-role {option}: give ROLE=PROVIDER/MODEL")
+            try:
+                # As Inspect does: YAML, or names with commas between them.
+                value = yaml.safe_load(said)
+                models = value.split(",") if isinstance(value, str) and "," in value else value
+                bound[role.replace("-", "_")] = binding_of(models)
+            except Exception as error:
+                raise BuildError(f"--model-role: {' '.join(str(error).split())}") from error
         for role, binding in bound.items():
             for model in binding.models:
                 if what := key_like(model.name, secrets_of(os.environ)):

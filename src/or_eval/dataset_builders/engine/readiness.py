@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 
 import anyio
@@ -10,7 +11,7 @@ from inspect_ai.model import GenerateConfig, Model
 
 from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.prices import price_of
-from or_eval.dataset_builders.engine.recipe import RecipeStage, unknown_word
+from or_eval.dataset_builders.engine.recipe import unknown_word
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.engine.stage import MODERATOR, TARGET, WRITER, Place
@@ -21,6 +22,7 @@ from or_eval.solvers.structured_output import failure
 _QUESTION = "Reply with the word yes."
 _REPLY_TOKENS = 64
 _SECONDS = 120
+_ALL_PARTS = {WRITER, MODERATOR, TARGET}
 _AS = {"panel": "a panel", "turns": "models that take turns", "pool": "a pool"}
 
 
@@ -33,33 +35,30 @@ def check_ready(build: Build) -> None:
     kinds = [stage(name) for name in stage_kinds()]
     roles = sorted({role for kind in kinds for role in (*kind.roles, *kind.may_ask)})
     for entry in build.recipe.stages:
-        kind, models = entry.stage, build.models(entry)
-        if strange := [role for role in models if role and role not in roles]:
-            problem = unknown_word("role", strange[0], roles)
-            raise BuildError(f"--model-role {strange[0]}: {problem}")
+        models = build.models(entry)
         for role, bound in models.items():
+            if role and role not in roles:
+                raise BuildError(f"--model-role {role}: {unknown_word('role', role, roles)}")
             if wrong := [model.name for model in bound.models if "/" not in model.name]:
                 option = f"--model-role {role}={wrong[0]}" if role else f"--model {wrong[0]}"
                 raise BuildError(f"{option}: give PROVIDER/MODEL")
         place = Place(build.recipe.taxonomy, entry.inputs, build.recipe.tested(entry))
-        if lacking := kind.problem(place):
+        if lacking := entry.stage.problem(place):
             raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
-        for role, asked in (
-            {**kind.roles, **kind.may_ask} if kind.asks() else kind.may_ask
-        ).items():
-            found = models.get(role) or models.get("")
-            if found and found.sense not in (None, asked) and len(found.models) > 1:
-                raise BuildError(
-                    f"stage {entry.name}: asks the role '{role}' as {_AS[asked]}, and not as "
-                    f"{_AS[found.sense or asked]}; change the recipe's models, or --model-role"
-                )
-            if found is None and role in kind.roles:
+        for role, found in entry.stage.asked(models).items():
+            asked = (entry.stage.roles | entry.stage.may_ask)[role]
+            if found is None:
                 raise BuildError(
                     f"stage {entry.name}: asks the role '{role}', and no model is bound to it; "
                     f"add --model-role {role}=PROVIDER/MODEL (or --model for all roles)"
                 )
+            if found.sense not in (None, asked) and len(found.models) > 1:
+                raise BuildError(
+                    f"stage {entry.name}: asks the role '{role}' as {_AS[asked]}, and not as "
+                    f"{_AS[found.sense or asked]}; change the recipe's models, or --model-role"
+                )
     if build.asking.max_cost is not None:
-        names = dict.fromkeys(model.name for model, _ in asked_models(build))
+        names = dict.fromkeys(model.name for model, _ in _asked(build))
         if unknown := [name for name in names if price_of(name, build.asking.prices) is None]:
             raise BuildError(
                 f"--max-cost: nobody knows the price of {', '.join(unknown)}; give it in a file "
@@ -67,23 +66,12 @@ def check_ready(build: Build) -> None:
             )
 
 
-def asked_models(build: Build) -> list[tuple[BoundModel, str]]:
-    """Give every model that a build asks, once, with the first role that it is asked in."""
-    found: dict[str, tuple[BoundModel, str]] = {}
-    for entry in build.recipe.stages:
-        for model, role in _asked_by(entry, build):
-            found.setdefault(model.identity, (model, role))
-    return list(found.values())
-
-
 def judges_itself(build: Build) -> str | None:
     """Name a model that would write prompts, judge them and be tested on them, if one does."""
     roles: dict[str, set[str]] = {}
-    for entry in build.recipe.stages:
-        for model, role in _asked_by(entry, build):
-            roles.setdefault(model.name, set()).add(role)
-    found = [name for name, asked in roles.items() if {WRITER, MODERATOR, TARGET} <= asked]
-    return found[0] if found else None
+    for model, role in _asked(build):
+        roles.setdefault(model.name, set()).add(role)
+    return next((name for name, asked in roles.items() if asked >= _ALL_PARTS), None)
 
 
 def check_answering(build: Build) -> None:
@@ -101,12 +89,13 @@ def check_answering(build: Build) -> None:
             seen.done[entry.name] = stored
     with build.asker() as asker:
         known = {one.model for one in asker.spent()}
-        new = [(model, role) for model, role in asked_models(build) if model.name not in known]
         asker.stage = "check"
         with asker.models() as make:
-            for model, role in new:
-                seconds = build.asking.config.get("timeout", _SECONDS)
-                anyio.run(_check, make(model, role), model, role, seconds)
+            for model, role in _asked(build):
+                if model.name not in known:
+                    known.add(model.name)
+                    seconds = build.asking.config.get("timeout", _SECONDS)
+                    anyio.run(_check, make(model, role), model, role, seconds)
 
 
 async def _check(model: Model, bound: BoundModel, role: str, seconds: int) -> None:
@@ -122,8 +111,9 @@ async def _check(model: Model, bound: BoundModel, role: str, seconds: int) -> No
             raise BuildError(f"{said}; nothing else was asked") from error
 
 
-def _asked_by(entry: RecipeStage, build: Build) -> list[tuple[BoundModel, str]]:
-    found = [(model, TARGET) for model in entry.stage.tests()]
-    for role, bound in entry.stage.asked(build.models(entry)).items():
-        found += [(model, role) for model in bound.models] if bound is not None else []
-    return found
+def _asked(build: Build) -> Iterator[tuple[BoundModel, str]]:
+    """Give the models that each stage asks, with their roles."""
+    for entry in build.recipe.stages:
+        yield from ((model, TARGET) for model in entry.stage.tests())
+        for role, bound in entry.stage.asked(build.models(entry)).items():
+            yield from ((model, role) for model in (bound.models if bound else ()))

@@ -13,10 +13,17 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+)
 
 from or_eval.dataset_builders.engine.models import Binding, binding_of, by_name
 from or_eval.dataset_builders.engine.stage import Stage
@@ -29,10 +36,19 @@ from or_eval.sources.errors import shown
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _SUFFIX = ".yaml"
+_ROWS = "rows"
 RECIPES = "or_eval.recipes"
 """Group of the entry points by which other packages bring recipes."""
-_OF_ENTRY = ("stage", "name", "input", "models", "again")
 _NAME = re.compile(r"\w[\w-]{0,99}")
+
+_Bound = Annotated[Binding, PlainValidator(binding_of)]
+_Names = Annotated[
+    tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)
+]
+_Inputs = Annotated[
+    dict[str, _Names],
+    BeforeValidator(lambda said: said if isinstance(said, dict) else {_ROWS: said}),
+]
 
 
 class Again(BaseModel):
@@ -163,8 +179,18 @@ class _Head(BaseModel):
     citation: str = ""
     taxonomy: str
     language: str = "en"
-    models: dict[str, Any] = {}
+    models: dict[str, _Bound] = {}
     stages: list[dict[str, Any]] = Field(min_length=1)
+
+
+class _Entry(BaseModel):
+    """The keys of a stage that are the recipe's, and not the stage's own."""
+
+    stage: str
+    name: str = ""
+    input: _Inputs = {}
+    models: dict[str, _Bound] = {}
+    again: Again | None = None
 
 
 @dataclass(frozen=True)
@@ -253,7 +279,7 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
         description=" ".join(head.description.split()),
         taxonomy=head.taxonomy,
         language=head.language,
-        models=_bindings(head.models, (), reading),
+        models=head.models,
         stages=_in_order(stages, reading),
         data=data,
         text=text,
@@ -324,63 +350,32 @@ def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, 
 
 
 def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> RecipeStage:
-    entry, place = entries[number], ("stages", number)
-    kind = entry.get("stage")
+    said, place = entries[number], ("stages", number)
+    kind, name = said.get("stage"), _name(said)
     if kind is None:
-        raise reading.error(
-            place, f"a stage has no key 'stage' (one of {', '.join(stage_kinds())})"
-        )
+        problem = f"a stage has no key 'stage' (one of {', '.join(stage_kinds())})"
+        raise reading.error(place, problem)
     if not is_stage(str(kind)):
         raise reading.error((*place, "stage"), unknown_word("stage", str(kind), stage_kinds()))
-    name = _name(entry)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise reading.error(
-            (*place, "name"), f"{shown(name)} is no name (letters, digits, _ and -)"
-        )
-    default = [_name(entries[number - 1])] if number else []
-    inputs = entry.get("input", default)
-    ports = inputs if isinstance(inputs, dict) else {"rows": inputs}
-    known = ["rows", *stage(kind).takes]
-    if unknown := [port for port in ports if port not in known]:
-        raise reading.error((*place, "input"), unknown_word("input", str(unknown[0]), known))
-    named = {port: _references(said, (*place, "input"), reading) for port, said in ports.items()}
+        problem = f"{shown(name)} is no name (letters, digits, _ and -)"
+        raise reading.error((*place, "name"), problem)
     own = stage(kind)
-    of_entry = [key for key in _OF_ENTRY if key not in own.model_fields]
-    params = {key: value for key, value in entry.items() if key not in of_entry}
-    return RecipeStage(
-        name,
-        kind,
-        named.pop("rows", tuple(default)),
-        _checked(own, params, place, reading),
-        named,
-        _bindings(entry.get("models", {}), place, reading) if "models" in of_entry else {},
-        _checked(Again, entry["again"], (*place, "again"), reading) if "again" in entry else None,
-    )
+    of_entry = set(_Entry.model_fields) - set(own.model_fields)
+    entry = _checked(_Entry, {key: said[key] for key in said if key in of_entry}, place, reading)
+    inputs = {_ROWS: (str(_name(entries[number - 1])),) if number else ()} | entry.input
+    known = [_ROWS, *own.takes]
+    if unknown := [port for port in inputs if port not in known]:
+        raise reading.error((*place, "input"), unknown_word("input", unknown[0], known))
+    params = {key: said[key] for key in said if key not in of_entry}
+    checked = _checked(own, params, place, reading)
+    rows = inputs.pop(_ROWS)
+    return RecipeStage(name, kind, rows, checked, inputs, entry.models, entry.again)
 
 
 def _name(entry: dict[str, Any]) -> Any:
     """Give a stage's name: as the recipe says, or its kind's, or its file's without the ending."""
     return entry.get("name", Path(str(entry.get("stage"))).stem)
-
-
-def _references(said: Any, place: Place, reading: _Reading) -> tuple[str, ...]:
-    given = [said] if isinstance(said, str) else said
-    if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
-        raise reading.error(place, "give a stage's name, or a list of them")
-    return tuple(given)
-
-
-def _bindings(said: Any, place: Place, reading: _Reading) -> dict[str, Binding]:
-    if not isinstance(said, dict):
-        raise reading.error((*place, "models"), "give the models by role (writer: PROVIDER/MODEL)")
-    found = {}
-    for role, models in said.items():
-        try:
-            found[str(role)] = binding_of(models)
-        except ValueError as error:
-            problem = " ".join(str(error).split())
-            raise reading.error((*place, "models", role), f"{role}: {problem}") from error
-    return found
 
 
 def _checked(model: type[_Model], data: dict[str, Any], place: Place, reading: _Reading) -> _Model:
@@ -412,7 +407,7 @@ def _keys(model: type[BaseModel], outer: Sequence[Any]) -> list[str]:
     """Give the keys that fit beside a wrong one; within nested data, none is known."""
     if outer:
         return []
-    return [*model.model_fields, *(() if model is _Head else _OF_ENTRY)]
+    return [*model.model_fields, *(() if model is _Head else _Entry.model_fields)]
 
 
 def unknown_word(what: str, word: str, known: Sequence[str] | dict[str, Any]) -> str:

@@ -8,15 +8,17 @@ import os
 import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from or_eval.dataset_builders.engine.rounds import Short
+from or_eval.dataset_builders.engine.models import digest_of
+from or_eval.dataset_builders.engine.rounds import Short, total
 from or_eval.dataset_builders.engine.rows import Joined, Rows, RowWriter, StoredRows
 from or_eval.dataset_builders.engine.stage import Beside, Dropped, Kept, Makes, Outcome, StageFacts
 from or_eval.dataset_builders.errors import BuildError
+from or_eval.key_like import keys_in, secrets_of
 from or_eval.schema import PromptRecord
 
 _RECORD, _ROWS, _DROPPED = "stage.json", "rows.parquet", "dropped.parquet"
@@ -68,45 +70,49 @@ def stored_stage(folder: Path) -> StoredStage | None:
     return stored if whole else None
 
 
-class Made(NamedTuple):
-    """What a stage made, counted while it was written."""
-
-    rows: int
-    dropped: dict[str, int]
-    subsets: dict[str, int]
-    sources: dict[str, int]
-
-
 def store(
     folder: Path,
     outcomes: Iterable[Outcome],
     beside: Beside,
-    facts: Callable[[Made], StageFacts],
-    fingerprint: str,
+    facts: StageFacts,
     ingredients: Mapping[str, Any],
 ) -> StoredStage:
-    """Write what a stage makes beside its place, as it comes, then put it there at once."""
+    """Write what a stage makes beside its place, as it comes, then put it there at once.
+
+    Args:
+        folder: Its place.
+        outcomes: What it gives.
+        beside: What it gives beside that.
+        facts: What is known of it before it runs.
+        ingredients: What its result depends on.
+    """
     partial = folder.with_name(folder.name + _PARTIAL)
     shutil.rmtree(partial, ignore_errors=True)
-    made = _write(outcomes, beside, partial)
-    parts = [_ROWS, _DROPPED, *(_subset(name) for name in made.subsets)]
-    told = facts(made)
-    content = _content([partial / part for part in parts], beside.logs, told)
-    said = {
-        "fingerprint": fingerprint,
-        "content": content,
+    told = _write(outcomes, beside, partial, facts)
+    # They are in the funnel and on the data card.
+    short = [dict(one.cell) for one in beside.short]
+    for found in keys_in(told._asdict() | {"short": short}, secrets_of(os.environ)):
+        raise BuildError(f"what it tells of itself, {found}, so it isn't kept")
+    parts = [_ROWS, _DROPPED, *(_subset(name) for name in told.subsets)]
+    stored = StoredStage(
+        folder,
+        digest_of(ingredients)[:16],
+        dict(ingredients),
+        told,
+        beside.logs,
+        _content([partial / part for part in parts], beside.logs, told),
+        beside.short,
+    )
+    said = stored._asdict() | {
         "facts": told._asdict(),
         # Relative, so that a build's folder can be moved.
         "logs": [os.path.relpath(log, folder) for log in beside.logs],
-        "ingredients": dict(ingredients),
-        "short": beside.short,
     }
+    del said["folder"]
     text = json.dumps(said, indent=2, ensure_ascii=False, default=str)
     (partial / _RECORD).write_text(text + "\n", "utf-8")
     _replace(folder, partial)
-    return StoredStage(
-        folder, fingerprint, dict(ingredients), told, beside.logs, content, beside.short
-    )
+    return stored
 
 
 def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator[Outcome]:
@@ -171,7 +177,10 @@ def part_of(stored: StoredStage, part: str) -> Rows | None:
     return None
 
 
-def _write(outcomes: Iterable[Outcome], beside: Beside, folder: Path) -> Made:
+def _write(
+    outcomes: Iterable[Outcome], beside: Beside, folder: Path, facts: StageFacts
+) -> StageFacts:
+    """Write the parts of a result; give the facts with what was counted."""
     (folder / _SUBSETS).mkdir(parents=True)
     dropped: Counter[str] = Counter()
     sources: Counter[str] = Counter()
@@ -194,8 +203,16 @@ def _write(outcomes: Iterable[Outcome], beside: Beside, folder: Path) -> Made:
                 lost.append(*outcome)
         for name, rows in beside.tables.items():
             _write_table(name, rows, folder / _TABLES)
-    counts = {name: writer.rows for name, writer in subsets.items()}
-    return Made(kept.rows, dict(dropped), counts, dict(sources))
+    return facts._replace(
+        rows_out=kept.rows,
+        dropped=dict(dropped),
+        models=facts.models | beside.models,
+        subsets={name: writer.rows for name, writer in subsets.items()},
+        figures={name: rows[0] for name, rows in beside.tables.items() if len(rows) == 1},
+        sources=dict(sources),
+        missing=total(beside.short),
+        made=facts.made + kept.rows + lost.rows,
+    )
 
 
 def _subset(name: str) -> str:
