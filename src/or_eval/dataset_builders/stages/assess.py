@@ -26,7 +26,6 @@ class Assess(AgreedStage):
     meta = "assessment"
 
     def wording(self, taxonomy: str) -> Wording:
-        """Give what moderators are told."""
         return load_wording("assess", "prompt", "verdict", {said: said for said in self.sides})
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:

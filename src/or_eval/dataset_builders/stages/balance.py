@@ -157,7 +157,6 @@ class Balance(EmbeddingStage):
         return Plan(rows if self.surplus == "keep" else min(rows, most))
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         super().problem(place)
         known = [_ALL, *taxonomies()[place.taxonomy]]
         for category in (category for target in self.targets for category in target.category):
@@ -167,7 +166,6 @@ class Balance(EmbeddingStage):
         return None
 
     def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
         return [NOT_NEEDED, NO_TARGET] if self.surplus == "drop" else []
 
     def _wanted(self, taxonomy: str) -> Mapping[Cell, int]:

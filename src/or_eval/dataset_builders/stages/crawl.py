@@ -81,7 +81,6 @@ class Crawl(Stage):
         return Snapshot(_path(self.snapshot))
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         if place.inputs:
             return "it starts a recipe and takes no input; set 'input: []'"
         check_needs()
@@ -92,7 +91,6 @@ class Crawl(Stage):
         return None
 
     def reads(self) -> Sequence[str]:
-        """Name the data."""
         # Of a crawl in the build's own folder, nothing: it stays what it is until it is done again.
         return [] if self.snapshot is None else [str(Path(self.snapshot) / "pages.jsonl")]
 

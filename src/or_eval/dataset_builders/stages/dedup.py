@@ -186,15 +186,12 @@ class Dedup(EmbeddingStage):
                 return near_duplicates_of(part.marks, others.marks, self.threshold)
 
     def reads(self) -> list[str]:
-        """Name the data."""
         return [*(given.data for given in self.against), *super().reads()]
 
     def parts(self) -> list[str]:
-        """Name the subsets and the reasons."""
         return ["duplicate", "duplicate of *", "near duplicate", "near duplicate of *"]
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         if self.threshold is not None and self.model is None:
             near_by_letters.check_needs()
         return super().problem(place)

@@ -67,7 +67,6 @@ class Hardest(Stage):
         return Plan(min(rows, self.per_category * len(taxonomies()[build.taxonomy])))
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         return (
             None if place.tested else "its input has no votes; the stage vote has to come before it"
         )

@@ -68,7 +68,6 @@ class LabelResponses(Stage):
         build.table("agreement", _agreement(table))
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         if place.tested is not None:
             return None
         return "its input has no logs; 'input' has to name a test_refusal stage"

@@ -103,11 +103,9 @@ class Merge(Stage):
         return Plan(rows + sum(isinstance(one, Kept) for one in quick.run([], build)))
 
     def parts(self) -> list[str]:
-        """Name the subsets and the reasons."""
         return [TWO_LABELS, "duplicate of *", f"not {self.take}", "wrong language", "not needed"]
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         if not self.sets and not place.inputs:
             return "'sets' names no prompt set"
         known = taxonomies()[place.taxonomy]
@@ -122,7 +120,6 @@ class Merge(Stage):
         return None
 
     def reads(self) -> Sequence[str]:
-        """Name the data."""
         return [given.data for given in self.sets]
 
 

@@ -121,7 +121,6 @@ class Moderate(AgreedStage):
         return [*super().prompts(), data_path("taxonomies.toml")]
 
     def parts(self) -> list[str]:
-        """Name the reasons."""
         return [_OTHER[self.keep], *UNDECIDED, TOO_LONG if self.text == _PROMPT else _NO_TEXT]
 
 

@@ -19,7 +19,6 @@ class Natural(AgreedStage):
     meta = "reads"
 
     def wording(self, taxonomy: str) -> Wording:
-        """Give what moderators are told."""
         return load_wording("natural", "prompt", "reads", {said: said for said in self.sides})
 
 

@@ -107,7 +107,6 @@ class NearBase(EmbeddingStage):
                      for column, value in values)  # fmt: skip
 
     def reads(self) -> list[str]:
-        """Name the data."""
         return [str(self.model), self.base.data]
 
 

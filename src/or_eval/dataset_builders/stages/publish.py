@@ -31,8 +31,8 @@ from or_eval.dataset_builders.publishing.dataset_folder import (
 )
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_of, licence_problem
 from or_eval.dataset_builders.publishing.local_paths import published as public
-from or_eval.key_like import Found, Secrets, key_like, keys_in, secrets_of
-from or_eval.schema import Label, PromptRecord
+from or_eval.key_like import Secrets, key_like, keys_in, secrets_of
+from or_eval.schema import Label
 from or_eval.sources.errors import shown as quoted
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -79,7 +79,11 @@ class Publish(CardParams, Stage):
                     # Where none is stated, its users may have one: a push asks for it.
                     if licence != NOT_STATED and (why := licence_problem(licence, self.licence)):
                         if not why.known:
-                            raise BuildError(_unknown_licence(row, why.said))
+                            raise BuildError(
+                                f"source {quoted(row.source)} {why.said} (row {row.id}); leave its "
+                                "rows out in a stage before, or say under 'sources' of publish by "
+                                "which licence you have them"
+                            )
                         held_back[row.id] = f"{row.source} {why.said}"
                         continue
                     shown = public(row, answers)
@@ -126,7 +130,6 @@ class Publish(CardParams, Stage):
         build.table("published", [_facts(name, part, folder) for name, part in published.items()])
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         parts = [reference.partition(".")[2] for reference in place.inputs]
         for name in filter(None, parts):
             if not _NAME.fullmatch(name):
@@ -176,36 +179,22 @@ def _seen(parts: Mapping[str, Rows], secrets: Secrets) -> dict[str, int]:
     for part in parts.values():
         for row in part:
             for found in keys_in(asdict(row), secrets):
-                raise BuildError(_key_in_row(row, found))
+                raise BuildError(
+                    f"row {row.id}, {found}; take it out of the data that it comes from, or leave "
+                    "the row out in a stage before (docs/stages/publish.md)"
+                )
             seen[row.id] = seen.get(row.id, 0) | labels.get(row.label, 0)
     if both := [id for id, bits in seen.items() if bits & _SAFE and bits & _TOXIC]:
         safe, toxic = (
-            next(name for name, part in parts.items() if _has(part, both[0], label))
+            next(name for name, part in parts.items()
+                 if any(row.id == both[0] and row.label is label for row in part))
             for label in labels
-        )
+        )  # fmt: skip
         raise BuildError(
             f"{len(both)} prompts are safe in '{safe}' and toxic in '{toxic}', the first: "
             f"{both[0]}; leave one of the two out"
         )
     return seen
-
-
-def _unknown_licence(row: PromptRecord, said: str) -> str:
-    return (
-        f"source {quoted(row.source)} {said} (row {row.id}); leave its rows out in a stage before, "
-        "or say under 'sources' of publish by which licence you have them"
-    )
-
-
-def _key_in_row(row: PromptRecord, found: Found) -> str:
-    return (
-        f"row {row.id}, {found}; take it out of the data that it comes from, or leave the row out "
-        "in a stage before (docs/stages/publish.md)"
-    )
-
-
-def _has(rows: Rows, id: str, label: Label) -> bool:
-    return any(row.id == id and row.label is label for row in rows)
 
 
 def _nothing(rows: int, place: Path) -> str:

@@ -183,12 +183,10 @@ class Rewrite(EmbeddingStage):
         return settled
 
     def prompts(self) -> Sequence[Path]:
-        """Give the prompt files."""
         told = map(data_path, ("taxonomies.toml", "language_names.toml"))
         return [*method_files(self.all_methods), prompt_path(AGAIN), *told]
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         bounded = [name for name in self.all_methods if self.settled(name).similarity is not None]
         if bounded and self.model is None:
             return (

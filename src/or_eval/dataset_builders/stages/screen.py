@@ -57,7 +57,6 @@ class Screen(PanelStage, EmbeddingStage):
     min_alarm: float = Field(default=3, ge=1, le=5)
 
     def wording(self, taxonomy: str) -> Wording:
-        """Give what moderators are told."""
         return load_wording("screen", "alarm", "alarm", {one: one for one in _LEVELS}, good="5")
 
     def looked_at(self, rows: Rows, build: StageContext) -> Iterator[PromptRecord | Dropped]:

@@ -306,24 +306,20 @@ class Seeds(Stage):
             raise BuildError(f"data: {prompts.source}: {why}")
 
     def prompts(self) -> Sequence[Path]:
-        """Give the prompt files."""
         if self.data is not None:
             return ()
         told = map(data_path, ("taxonomies.toml", "language_names.toml"))
         return [prompt_path(SEEDS_PROMPT), *told]
 
     def reads(self) -> Sequence[str]:
-        """Name the data."""
         return [self.data] if self.data is not None else []
 
     def parts(self) -> Sequence[str]:
-        """Name the subsets and the reasons."""
         if self.data is not None:
             return [f"not {self.take}", _OTHER_LANGUAGE, _NO_CATEGORY, _DUPLICATE, "not needed"]
         return [*FAULTS, "not needed", "not found"]
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         if place.inputs:
             return "it starts a recipe and takes no input; set 'input: []'"
         self._categories(place.taxonomy)

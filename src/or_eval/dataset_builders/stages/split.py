@@ -96,11 +96,9 @@ class Split(Stage):
         return Plan(rows, subsets=sizes)
 
     def parts(self) -> list[str]:
-        """Name the subsets and the reasons."""
         return [*self.subsets, "not chosen", "duplicate"]
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         for name, subset in self.subsets.items():
             if subset.input is not None and subset.input not in place.inputs:
                 there = ", ".join(place.inputs)

@@ -123,7 +123,6 @@ class RefusalTest(Stage):
         return Plan(rows, tuple(asked))
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         return None if self.models else "'models' names no model to test ([PROVIDER/MODEL, ...])"
 
     def prompts(self) -> list[Path]:

@@ -113,7 +113,6 @@ class Translate(EmbeddingStage):
         return Plan(made, (Calls(TRANSLATOR, 2 * made, sent, 2 * made * build.row_tokens),))
 
     def prompts(self) -> Sequence[Path]:
-        """Give the prompt files."""
         return [prompt_path(TRANSLATE), data_path("language_names.toml")]
 
 

@@ -65,7 +65,6 @@ class Vote(Stage):
         build.beside.logs += build.input_logs
 
     def problem(self, place: Place) -> str | None:
-        """Say what keeps it from running where it stands."""
         if place.tested is None:
             return "its input has no logs; 'input' has to name a test_refusal stage"
         if unknown := [name for name in self.of if name not in place.tested]:
