@@ -119,17 +119,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Sta
     return out, {fact.name: fact for fact in facts}
 
 
-def rows(out: Path, stage: str, file: str = "rows") -> pd.DataFrame:
-    [folder] = (out / "stages").glob(f"{stage}")
-    return pd.read_parquet(folder / f"{file}.parquet")
-
-
-def drops(out: Path, stage: str) -> list[tuple[str, str]]:
-    return sorted(
-        rows(out, stage, "dropped")[["prompt", "reason"]].itertuples(index=False, name=None)
-    )
-
-
 def test_the_published_rows_are_those_worked_out_by_hand(built) -> None:
     out, _ = built
     published = {
@@ -146,38 +135,6 @@ def test_the_published_rows_are_those_worked_out_by_hand(built) -> None:
     assert set(published["toxic"]["label"]) == {"toxic"}
     assert list(published["full"]["id"]) == [prompt_id(text) for text in safe]
     assert list(published["hard"]["category"]) == ["violence", "privacy"]
-
-
-def test_every_drop_has_its_reason(built) -> None:
-    out, facts = built
-    assert drops(out, "dedup") == [(ARM_TEXTS[2], "near duplicate")]
-    assert drops(out, "moderate") == sorted((text, "toxic") for text in MAIL_TEXTS[:2])
-    assert {prompt for prompt, _ in drops(out, "hard")} == {ARM_TEXTS[1], *BOSS_TEXTS}
-    assert facts["rewrite"].dropped == {"refused": 3, "duplicate": 1}
-    assert facts["seeds"].dropped["duplicate"] == 1
-    for name in ("rewrite", "dedup", "moderate", "hard"):
-        taken = facts[name].rows_in * (3 if name == "rewrite" else 1)
-        assert taken == facts[name].rows_out + sum(facts[name].dropped.values()), name
-
-
-def test_each_row_leads_back_to_its_seed(built) -> None:
-    out, _ = built
-    seeds = rows(out, "seeds").set_index("id")["prompt"]
-    published = pd.read_parquet(out / "dataset/full/train.parquet")
-    origin = dict(zip(published["prompt"], published["seed_id"].map(seeds), strict=True))
-    assert origin == {
-        ARM_TEXTS[0]: ARM, ARM_TEXTS[1]: ARM, MAIL_TEXTS[2]: MAIL,
-        BOSS_TEXTS[0]: BOSS, BOSS_TEXTS[1]: BOSS,
-    }  # fmt: skip
-
-
-def test_votes_and_moderation_go_with_the_rows(built) -> None:
-    out, _ = built
-    hard = pd.read_parquet(out / "dataset/hard/train.parquet")
-    meta = [json.loads(text) for text in hard["meta"]]
-    assert [sum(said["votes"].values()) for said in meta] == [3, 2]
-    said = list(meta[1]["moderation"].values())
-    assert said == ["privacy", "none", "none"]
 
 
 def test_the_key_is_in_no_file(built) -> None:

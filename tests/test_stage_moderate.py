@@ -99,41 +99,6 @@ class TestPanel:
             f"{C}: blocked",
         ]
 
-    def test_tables(self, moderated):
-        result, *_ = moderated
-        assert result.tables["moderators"] == [
-            dict(zip(("moderator", "rows", "safe", "toxic", "unreadable", "refused", "blocked", "failed"), (*row, 0), strict=True))
-            for row in ((A, 10, 5, 2, 2, 1, 0), (B, 10, 4, 3, 2, 1, 0), (C, 10, 2, 3, 1, 1, 3))
-        ]  # fmt: skip
-        assert result.tables["categories"] == [
-            {"moderator": A, "category": "privacy", "rows": 1},
-            {"moderator": A, "category": "violence", "rows": 1},
-            {"moderator": B, "category": "hate", "rows": 1},
-            {"moderator": B, "category": "illegal", "rows": 1},
-            {"moderator": B, "category": "privacy", "rows": 1},
-            {"moderator": C, "category": "illegal", "rows": 1},
-            {"moderator": C, "category": "privacy", "rows": 1},
-            {"moderator": C, "category": "violence", "rows": 1},
-        ]
-        joint = {
-            (row["say safe"], row["say toxic"], row["withheld"]): row["rows"]
-            for row in result.tables["joint"]
-        }
-        assert joint == {
-            (3, 0, 0): 1, (2, 1, 0): 1, (2, 0, 1): 1, (1, 2, 0): 1, (1, 1, 1): 1,
-            (1, 0, 2): 2, (0, 3, 0): 1, (0, 1, 2): 1, (0, 0, 3): 1,
-        }  # fmt: skip
-        [pair] = [
-            row for row in result.tables["pairs"] if (row["model_a"], row["model_b"]) == (A, B)
-        ]
-        # Both answer 6 rows: safe-safe 3, toxic-safe 1, safe-toxic 1, toxic-toxic 1.
-        assert (pair["n"], pair["toxic_a"], pair["toxic_b"], pair["toxic_both"]) == (6, 2, 2, 1)
-        assert pair["kappa"] == pytest.approx((4 / 6 - 20 / 36) / (1 - 20 / 36))
-        [whole] = result.tables["panel"]
-        assert (whole["moderators"], whole["rows"]) == (3, 10)
-        assert -1 <= whole["lower"] <= whole["alpha"] <= whole["upper"] <= 1
-        json.dumps(result.tables, allow_nan=False)
-
     def test_requests(self, moderated):
         _, _, _, requests = moderated
         first = requests["a"][0]
@@ -308,11 +273,6 @@ def test_prompt_too_long_to_be_shown_is_dropped_unasked(tmp_path, monkeypatch):
     assert len(requests) == 1
 
 
-def test_no_rows_ask_nobody(tmp_path):
-    result = run_stage(Moderate(text="response"), [], stage_context(tmp_path))
-    assert (result.rows, result.dropped, result.tables) == ([], [], {})
-
-
 def test_moderator_that_dies_stops_the_build_and_nothing_is_asked_twice(tmp_path, monkeypatch):
     rows = [record(f"prompt {number}") for number in range(6)]
     dead = True
@@ -353,13 +313,3 @@ def test_two_moderators_of_one_name_have_a_vote_each(tmp_path, monkeypatch):
         )
         assert result.rows[0].meta["moderation"] == {A: "none", f"{A} (2)": "none"}
         assert len(servers["a"].requests) == 2
-
-
-def test_plan_estimates_what_each_moderator_is_asked(tmp_path):
-    plan = Moderate().plan(1000, stage_context(tmp_path))
-    [call] = plan.calls
-    assert (plan.rows, call.role, call.calls) == (1000, "moderator", 1000)
-    wording = Moderate().wording("or_bench")
-    told = 1000 * (len(wording.system) + len(wording.case.template)) / 4
-    assert told < call.input_tokens < told + 300_000
-    assert call.output_tokens > 0

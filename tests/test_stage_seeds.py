@@ -3,7 +3,6 @@
 import random
 import re
 from collections import Counter
-from functools import partial
 
 import pytest
 
@@ -194,18 +193,6 @@ class TestWriting:
             "cut off": 4, "unreadable": 1, "wrong language": 1, "too long": 1, "refused": 1, "not found": 1,
         }  # fmt: skip
 
-    def test_a_server_without_structured_output(self, tmp_path, monkeypatch):
-        def script(request):
-            if request.structured:
-                return Reply("response_format is not supported", status=400)
-            return "<think>I should think of some.</think>\nSure!\n\n" + "\n".join(
-                f'{n}. "{seed("hate", n)}"' for n in (1, 2)
-            )
-
-        with writers({"w": script}, monkeypatch) as (role, _):
-            result = run(tmp_path, role, per_category=2, categories=["hate"])
-        assert [row.prompt for row in result.rows] == [seed("hate", 1), seed("hate", 2)]
-
     def test_the_same_seed_in_two_categories(self, tmp_path, monkeypatch):
         with writers(
             {"w": lambda r: as_json(seed("x", 1), seed(category_of(r), 2))}, monkeypatch
@@ -260,36 +247,6 @@ class TestWriting:
         assert list(counts) == list(taxonomies()["or_bench"])
         assert list(counts.values()) == [2, 2] + [1] * 8
         assert not reasons(result)
-
-    def test_several_writers_take_turns(self, tmp_path, monkeypatch):
-        def script(name, request):
-            return as_json(seed(name, request.number))
-
-        scripts = {name: partial(script, name) for name in ("a", "b")}
-        with writers(scripts, monkeypatch) as (role, _):
-            result = run(tmp_path, role, per_category=4, batch=1, categories=["hate"])
-        assert [row.meta["writer"][-1] for row in result.rows] == ["a", "b", "a", "b"]
-
-    def test_a_writer_that_fails_stops_the_build_and_nothing_is_asked_twice(
-        self, tmp_path, monkeypatch
-    ):
-        broken = True
-
-        def script(request):
-            if broken and round_of(request) == 2:
-                return Reply("overloaded", status=500)
-            return as_json(seed("hate", round_of(request)))
-
-        with writers({"w": script}, monkeypatch) as (role, servers):
-            ask = partial(run, tmp_path, role, per_category=3, batch=1, categories=["hate"])
-            with pytest.raises(BuildError, match="calls failed") as error:
-                ask()
-            assert "sk-loopback" not in str(error.value)
-            broken = False
-            assert len(ask().rows) == 3
-            good = [round_of(r) for r in servers["w"].requests]
-        assert good.count(1) == 1
-        assert good.count(3) == 1
 
     def test_in_another_language(self, tmp_path, monkeypatch):
         monkeypatch.setitem(PLACE, "language", "zh")
@@ -404,23 +361,3 @@ class TestParameters:
         data = str(shared_data / "prompts" / "or_bench_toxic.csv")
         place = Place("or_bench", ("moderate",), None)
         assert "takes no input" in Seeds(data=data).problem(place)
-
-    def test_plan(self, tmp_path):
-        params = Seeds(per_category=50, batch=20)
-        plan = params.plan(0, stage_context(tmp_path))
-        [calls] = plan.calls
-        assert (plan.rows, calls.role, calls.calls) == (500, "writer", 30)
-        assert 20_000 < calls.input_tokens < 60_000
-        assert 5_000 < calls.output_tokens < 20_000
-        assert params.plan(0, stage_context(tmp_path, limit=7)).rows == 7
-
-    def test_files_that_the_result_depends_on(self, tmp_path):
-        assert [path.name for path in Seeds(per_category=1).prompts()] == [
-            "seeds.toml",
-            "taxonomies.toml",
-            "language_names.toml",
-        ]
-        path = tmp_path / "x.csv"
-        path.write_text("prompt\n")
-        assert list(Seeds(data=str(path)).reads()) == [str(path)]
-        assert list(Seeds(per_category=1).reads()) == []

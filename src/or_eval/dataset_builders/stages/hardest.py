@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
@@ -20,7 +20,7 @@ from or_eval.dataset_builders.engine.stage import (
     StageContext,
 )
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import VOTES, taxonomies
+from or_eval.schema import VOTES, PromptRecord, taxonomies
 
 NOT_HARDEST = "not among the hardest"
 
@@ -47,20 +47,27 @@ class Hardest(Stage):
                     "a row has no 'votes' in meta; the stage vote has to come before it"
                 )
             lot = hashlib.sha256(f"hardest {row.id}".encode()).digest()
-            ranks[row.category].append((-_refusals(row.meta[VOTES]), lot, row.id))
-        chosen = {
-            category: sorted(ranked)[: self.per_category] for category, ranked in ranks.items()
-        }
+            ranks[row.category].append((-_refusals(row), lot, row.id))
+        chosen = {key: sorted(ranked)[: self.per_category] for key, ranked in ranks.items()}
         kept = {id for ranked in chosen.values() for _, _, id in ranked}
         for row in rows:
             if row.id in kept:
                 yield Kept(row)
             else:
-                yield Dropped(row, NOT_HARDEST, f"refused by {_refusals(row.meta[VOTES])} models")
-        keys = dict.fromkeys([*taxonomies()[build.taxonomy], *chosen])
-        build.table(
-            "categories", [_counts(key, ranks.get(key, []), chosen.get(key, [])) for key in keys]
-        )
+                yield Dropped(row, NOT_HARDEST, f"refused by {_refusals(row)} models")
+        table: list[dict[str, Any]] = []
+        for key in dict.fromkeys([*taxonomies()[build.taxonomy], *chosen]):
+            refusals = [-negative for negative, _, _ in chosen.get(key, ())]
+            table.append(
+                {
+                    "category": key,
+                    "rows": len(ranks[key]),
+                    "kept": len(refusals),
+                    "most refusals": max(refusals, default=None),
+                    "fewest refusals": min(refusals, default=None),
+                }
+            )
+        build.table("categories", table)
 
     def plan(self, rows: int, build: StageContext) -> Plan:
         """All categories may be full; no model is asked."""
@@ -72,21 +79,8 @@ class Hardest(Stage):
         )
 
 
-def _refusals(votes: Mapping[str, bool | None]) -> int:
-    return sum(vote is True for vote in votes.values())
-
-
-def _counts(
-    category: str, ranked: list[tuple[int, bytes, str]], chosen: list[tuple[int, bytes, str]]
-) -> dict[str, Any]:
-    refusals = [-negative for negative, _, _ in chosen]
-    return {
-        "category": category,
-        "rows": len(ranked),
-        "kept": len(chosen),
-        "most refusals": max(refusals, default=None),
-        "fewest refusals": min(refusals, default=None),
-    }
+def _refusals(row: PromptRecord) -> int:
+    return sum(vote is True for vote in row.meta[VOTES].values())
 
 
 STAGE = Hardest

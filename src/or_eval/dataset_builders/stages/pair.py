@@ -66,21 +66,18 @@ class Pair(Stage):
 
 def _distribution(twins: Sequence[PromptRecord]) -> list[dict[str, Any]]:
     """Say how far twins are from their prompts, by language, as far as that was measured."""
+    import numpy as np
+
     found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for twin in twins:
         for measure in _MEASURES:
             if measure in twin.meta:
                 found[measure, twin.language].append(float(twin.meta[measure]))
     return [
-        {"measure": measure, "language": language, "twins": len(values), **_quantiles(values)}
+        {"measure": measure, "language": language, "twins": len(values)}
+        | {name: round(float(np.quantile(values, at)), 3) for name, at in _QUANTILES.items()}
         for (measure, language), values in sorted(found.items())
     ]
-
-
-def _quantiles(values: list[float]) -> dict[str, float]:
-    import numpy as np
-
-    return {name: round(float(np.quantile(values, share)), 3) for name, share in _QUANTILES.items()}
 
 
 STAGE = Pair

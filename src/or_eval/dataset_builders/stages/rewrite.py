@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -95,50 +95,47 @@ class Rewrite(EmbeddingStage):
         A rewrite that could not be had is dropped with what there is of it, or else with its seed.
         It holds a digest of each text that it keeps.
         """
-        languages = self.languages or (build.language,)
         methods = {_name(method): self.settled(method) for method in self.all_methods}
-        ways = [
-            _Way(name, method, language)
-            for name, method in methods.items()
-            for language in languages
-        ]
         categories = taxonomies()[build.taxonomy]
         likeness = None if self.model is None else Likeness(self.model)
 
-        def asked() -> Iterator[tuple[_Asked, list[Question[Rewritten]]]]:
+        def asked() -> Iterator[tuple[_Way, list[Question[Rewritten]]]]:
             for seed in rows:
                 category = categories.get(seed.category, Category(seed.category, seed.category, ""))
                 models = build.in_turn(WRITER, seed.id)
-                own = [_for_seed(way, seed, build) for way in ways]
-                questions = [_question(seed, category, way, models, likeness) for way in own]
-                keys = [question.key for question in questions]
-                yield (seed, list(zip(own, keys, strict=True))), questions
+                for name, method in methods.items():
+                    for language in self.languages or (build.language,):
+                        way = _way(seed, name, method, language, build)
+                        question = _question(way, category, models, likeness)
+                        yield way._replace(key=question.key), [question]
 
         self.name_model(build)
-        table: list[dict[str, Any]] = []
+        table: dict[str, dict[str, Any]] = {}
+        reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
         seen: set[bytes] = set()
-        for (seed, asked_of), found in build.ask(asked()):
-            reasons: Counter[str] = Counter()
-            kept = 0
-            for (way, key), rewritten in zip(asked_of, found, strict=True):
-                for written in rewritten.written:
-                    reason, detail = written.reason, written.detail
-                    record = _record(seed, written, way, key)
-                    mark = text_mark(record.prompt)
-                    if reason is None and mark in seen:
-                        reason, detail = DUPLICATE, "of a text from another seed"
-                    if reason is None:
-                        seen.add(mark)
-                        kept += 1
-                        yield Kept(record)
-                    else:
-                        reasons[reason] += 1
-                        yield Dropped(record, reason, detail)
-            listed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-            told = {"seed_id": seed.id, "category": seed.category, "kept": kept}
-            table.append({**told, "dropped": listed})
+        for way, [rewritten] in build.ask(asked()):
+            seed = way.seed
+            told = table.setdefault(
+                seed.id, {"seed_id": seed.id, "category": seed.category, "kept": 0}
+            )
+            for written in rewritten.written:
+                reason, detail = written.reason, written.detail
+                record = _record(written, way)
+                mark = text_mark(record.prompt)
+                if reason is None and mark in seen:
+                    reason, detail = DUPLICATE, "of a text from another seed"
+                if reason is None:
+                    seen.add(mark)
+                    told["kept"] += 1
+                    yield Kept(record)
+                else:
+                    reasons[seed.id][reason] += 1
+                    yield Dropped(record, reason, detail)
+        for id, told in table.items():
+            listed = (f"{count} {reason}" for reason, count in reasons[id].most_common())
+            told["dropped"] = ", ".join(listed)
         if table:
-            build.table("seeds", table)
+            build.table("seeds", list(table.values()))
 
     def plan(self, rows: int, build: StageContext) -> Plan:
         """Estimate the questions without those that are asked again."""
@@ -198,63 +195,56 @@ class Rewrite(EmbeddingStage):
 
 
 class _Way(NamedTuple):
-    """A way in which a seed is rewritten."""
+    """A way in which a seed is rewritten, and the key of the question for it."""
 
+    seed: PromptRecord
     name: str
     method: RewriteMethod
     language: str
+    key: str = ""
 
 
-def _for_seed(way: _Way, seed: PromptRecord, build: StageContext) -> _Way:
-    """Give a way with its language for a seed, and the rewrites wanted after what was short."""
-    if way.language == SAME_LANGUAGE:
-        way = way._replace(language=seed.language)
-    facts = {"category": seed.category, "language": way.language, "method": way.name}
-    count = wanted_now(way.method.count, facts, build.rounds)
-    return way._replace(method=way.method.model_copy(update={"count": count}))
-
-
-_Asked = tuple[PromptRecord, list[tuple[_Way, str]]]
-"""A seed, and the ways in which it is rewritten, each with the key of its question."""
+def _way(
+    seed: PromptRecord, name: str, method: RewriteMethod, language: str, build: StageContext
+) -> _Way:
+    """Give a way with the seed's own language, and the rewrites wanted after what was short."""
+    language = seed.language if language == SAME_LANGUAGE else language
+    facts = {"category": seed.category, "language": language, "method": name}
+    count = wanted_now(method.count, facts, build.rounds)
+    return _Way(seed, name, method.model_copy(update={"count": count}), language)
 
 
 def _question(
-    seed: PromptRecord,
-    category: Category,
-    way: _Way,
-    models: Sequence[BoundModel],
-    likeness: Likeness | None,
+    way: _Way, category: Category, models: Sequence[BoundModel], likeness: Likeness | None
 ) -> Question[Rewritten]:
-    one = way.method.model_copy(update={"count": 1})
+    seed, name, method, language, _ = way
+    one = method.model_copy(update={"count": 1})
     return Question(
         WRITER,
         models,
-        partial(rewriting, seed, category, way.method, way.language, likeness),
+        partial(rewriting, seed, category, method, language, likeness),
         Rewritten.told,
-        size=way.method.count,
-        opening=next(rewriting(seed, category, one, way.language)),
-        course=list(way.method.sensitive_part),
-        shown={
-            "id": seed.id,
-            "category": category.key,
-            "method": way.name,
-            "language": way.language,
-        },
+        size=method.count,
+        opening=next(rewriting(seed, category, one, language)),
+        course=list(method.sensitive_part),
+        shown={"id": seed.id, "category": category.key, "method": name, "language": language},
         text=seed.prompt,
     )
 
 
-def _record(seed: PromptRecord, written: Written, way: _Way, key: str) -> PromptRecord:
+def _record(written: Written, way: _Way) -> PromptRecord:
     if not written.text:
-        return seed
-    meta: dict[str, Any] = {"writer": written.writer, "question": key}
-    if written.part is not None:
-        meta["sensitive_part"] = written.part
-    if written.sensitive_text:
-        meta["sensitive_text"] = written.sensitive_text
-    measures = {"similarity": written.similarity, "edited": written.edited}
-    meta |= {name: value for name, value in measures.items() if value is not None}
-    return written_from(seed, written.text, method=way.name, language=way.language, meta=meta)
+        return way.seed
+    facts = {
+        "writer": written.writer,
+        "question": way.key,
+        "sensitive_part": written.part,
+        "sensitive_text": written.sensitive_text or None,
+        "similarity": written.similarity,
+        "edited": written.edited,
+    }
+    meta = {name: value for name, value in facts.items() if value is not None}
+    return written_from(way.seed, written.text, method=way.name, language=way.language, meta=meta)
 
 
 def _name(method: str) -> str:
