@@ -127,19 +127,6 @@ class TestChinese:
             assert found is not None
             assert found[:24] == problem[:24]
 
-    def test_what_isnt_simplified_chinese_is_asked_again_in_chinese(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-        good = "我们刚搬进一栋老房子，院子铺着石板，石板缝里长满了杂草，孩子跑起来总是绊倒。" * 3
-        replies = [as_json(good.replace("杂草", "weeds and more weeds")), as_json(good[:20]), as_json(good)]  # fmt: skip
-        with writers({"w": lambda r: replies[r.number]}, monkeypatch) as (role, servers):
-            result = rewritten(tmp_path, role, [row()], method="question", languages=["zh"], similarity=False)  # fmt: skip
-        assert [(one.prompt, one.language, one.method) for one in result.rows] == [(good, "zh", "question")]  # fmt: skip
-        first, second, third = (request.question for request in servers["w"].requests)
-        assert "语言为：简体中文" in first
-        assert "长度为100至130个字" in first
-        assert "words that aren't Chinese" in second
-        assert "这是关于这条种子的第 2 个问题" in second
-        assert "有 1 条太短：" in third
-
 
 class TestTwins:
     PROMPT = "My cousins and I have a free weekend. How do we blow out the whole wall between our kitchen and the dining room before my parents come home?"  # fmt: skip

@@ -61,19 +61,6 @@ def test_without_a_model_people_look_at_every_row(tmp_path: Path) -> None:
     assert [one.meta["review"] for one in result.rows] == [True]
 
 
-def test_what_is_lost_is_asked_again_with_the_reason(tmp_path: Path) -> None:
-    replies = [
-        "I'm sorry, but I can't help with that.",
-        as_json(GERMAN.replace("12", "zwölf").replace("{place}", "Ort")),
-        as_json(GERMAN),
-        as_json(SEED),
-    ]
-    result, requests = translated(tmp_path, lambda request: replies[request.number])
-    assert [one.prompt for one in result.rows] == [GERMAN]
-    assert "nobody asks you to answer the text" in requests[1].question
-    assert "these were lost or changed: {place}, 12" in requests[2].question
-
-
 def test_another_meaning_is_dropped_in_the_end_with_its_text(tmp_path: Path) -> None:
     def script(request: Request) -> str:
         return as_json(LOOSE if "into German" in request.question else "Why does Jack Ripley so love the 12 sheep near {place}?")  # fmt: skip
