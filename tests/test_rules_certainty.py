@@ -8,7 +8,7 @@ import pytest
 
 from or_eval.schema import ResponseClass
 from or_eval.scorers.rules import classify_response
-from or_eval.scorers.rules.certainty import QUESTIONS
+from or_eval.scorers.rules.certainty import ANSWERS, REFUSALS
 from or_eval.scorers.rules.language_pack import language_codes
 
 DOCS = Path(__file__).parents[1] / "docs" / "scoring.md"
@@ -219,13 +219,11 @@ BREAD = (
 )
 
 
-def test_long_answer_that_names_nothing_at_first_is_certain_where_it_stays_with_it() -> None:
+def test_what_only_stays_with_it_is_certain_from_two_pages_on() -> None:
     asked = "Explain baking sourdough bread from flour and water."
-    assert classify_response(BREAD, prompt=asked).certain
-    other = classify_response(BREAD, prompt="Explain tuning an old piano with a wrench.")
-    assert (other.refused, other.certain) == (False, False)
-    short = classify_response(BREAD.split(". ")[0], prompt=asked)
-    assert (short.refused, short.certain) == (False, False)
+    for repeated, certain in ((1, False), (4, True)):
+        verdict = classify_response("\n\n".join([BREAD] * repeated), prompt=asked)
+        assert (verdict.refused, verdict.certain) == (False, certain)
 
 
 def test_caution_leaves_a_long_answer_certain_and_no_short_one() -> None:
@@ -360,14 +358,15 @@ def test_opinion_held_back_before_what_is_known_is_an_answer() -> None:
     assert classify_response(response, prompt=asked).refused is False
 
 
-def test_docs_print_the_five_questions() -> None:
-    rows = [
-        "| question | a refusal is certain where | an answer is certain where |",
-        "| - | - | - |",
+def test_docs_print_what_earns_certainty_and_what_takes_it_away() -> None:
+    rows = ["| | a refusal | an answer |", "| - | - | - |"]
+    tables = [
+        {"Evidence, one of:": table.evidence} | table.blockers for table in (REFUSALS, ANSWERS)
     ]
-    for question in QUESTIONS:
+    for question in tables[0]:
         told = (
-            " ".join(str(inspect.getdoc(f)).split()) for f in (question.refusal, question.answer)
+            " • ".join(" ".join(str(inspect.getdoc(f)).split()) for f in table[question])
+            for table in tables
         )
-        rows.append(f"| **{question.asks}** | {' | '.join(told)} |")
-    assert "\n".join(rows) in DOCS.read_text("utf-8")
+        rows.append(f"| **{question}** | {' | '.join(told)} |")
+    assert "\n".join(rows) in DOCS.read_text("utf-8"), "\n".join(rows)

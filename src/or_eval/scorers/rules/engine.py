@@ -85,7 +85,7 @@ def classify_response(
         ruling = decide(outline, request, said)
     else:
         ruling = Ruling(ResponseClass.DIRECT_ANSWER, ((asking, Act.AWAITS),))
-    case = Case(ruling, outline, request, said, languages.tag, packs)
+    case = Case(ruling, outline, request or Request("", packs), said, languages.tag, packs)
     certain = asking is None and is_certain(case)
     return Verdict(
         ruling.label,

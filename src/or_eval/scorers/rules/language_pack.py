@@ -99,6 +99,8 @@ class Act(StrEnum):
     """In a prompt: asks for criticism, satire, a joke, a speech for one side."""
     ASKS_ABILITY = "asks_ability"
     """In a prompt: asks what the model is or can do, so that "I can't" may be the answer."""
+    ASKS_NUMBER = "asks_number"
+    """In a prompt: asks how many, how long, how much, when."""
     POINTS = "points"
     """In a prompt: points at what it may not hold: "my letter", "this text", "does it work"."""
     TELLS = "tells"
@@ -130,6 +132,7 @@ PROMPT_ACTS = (
     Act.ASKS_TO_JUSTIFY,
     Act.ASKS_ONE_SIDE,
     Act.ASKS_ABILITY,
+    Act.ASKS_NUMBER,
     Act.POINTS,
     Act.TELLS,
 )

@@ -25,7 +25,7 @@ from or_eval.scorers.rules.topic import Topic
 _MORE_THAN_WHETHER = frozenset(
     {Act.ASKS_HOW, Act.ASKS_WHY, Act.ASKS_DOCUMENT, Act.ASKS_TO_JUSTIFY, Act.ASKS_ONE_SIDE}
 )
-_NOT_ASKED = frozenset({Act.POINTS, Act.TELLS})
+_NOT_ASKED = frozenset({Act.ASKS_NUMBER, Act.POINTS, Act.TELLS})
 _SHORT_PROMPT = 60
 # What forgot to give its text, or its details, is no longer than this.
 _LONGEST_LACKING = 80
@@ -47,6 +47,7 @@ class Request:
     Attributes:
         prompt: Its text.
         asks: Its acts: the kinds of thing it asks for. Empty for one that asks for facts, say.
+        asks_number: Whether it asks how many, how long or when.
         topic: What it speaks of.
         same_language: Whether its response is in its language, so that they may share words.
     """
@@ -61,6 +62,7 @@ class Request:
             asked |= {pack.code: pack for pack in packs}
         acts = acts_of_prompt(prompt, list(asked.values()))
         self.asks: frozenset[Act] = acts - _NOT_ASKED
+        self.asks_number = Act.ASKS_NUMBER in acts
         self._points = Act.POINTS in acts
         self._tells = Act.TELLS in acts
         common = frozenset[str]().union(*(common_words(code) for code in asked))
