@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import EvalSample
 
 from made_logs import made_log, made_sample
-from or_eval.analysis.figures.kinds import KINDS
+from or_eval.analysis.figures.kinds import KINDS, ON_REQUEST
 from or_eval.cli import main
 
 MODELS = ("openai/gpt-3.5-turbo", "openai/gpt-4", "anthropic/claude-3-opus")
@@ -74,10 +74,12 @@ def test_every_kind_is_drawn_from_a_command_and_in_chinese(logs: Path, tmp_path:
     )
     assert found.exit_code == 0, found.output
     # what compares groups of prompts isn't drawn where labels correct rates
-    drawn_kinds = [name for name in KINDS if name != "lineage"]
+    drawn_kinds = [name for name in KINDS if name not in {"lineage", *ON_REQUEST}]
     assert [line.partition(":")[0] for line in found.stdout.splitlines()] == drawn_kinds
     assert "that no labels or audit correct" in found.stderr
-    assert run(logs, "--out", tmp_path / "out", "--kind", "lineage").exit_code == 0
+    named = ("lineage", *sorted(ON_REQUEST))
+    more = [word for name in named for word in ("--kind", name)]
+    assert run(logs, "--out", tmp_path / "out", *more).exit_code == 0
     written = {path.stem for path in (tmp_path / "out").glob("*.svg")}
     assert len(written) == len(KINDS)
     # of all words only the names of these groups have no Chinese
@@ -117,7 +119,7 @@ def test_what_logs_lack_is_said_in_a_line(tmp_path: Path) -> None:
     assert every.exit_code == 0
     drawn = [line.partition(":")[0] for line in every.stdout.splitlines()]
     assert drawn == ["classes", "four_fold"]
-    for name in set(KINDS) - {*drawn, "similarity"}:
+    for name in set(KINDS) - {*drawn, "similarity", *ON_REQUEST}:
         assert f"{name}: not drawn, needs {KINDS[name].needs}" in every.stderr.splitlines()
     asked = run(tmp_path / "logs", "--kind", "radar", "--out", tmp_path / "out")
     assert asked.exit_code == 1

@@ -53,8 +53,8 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     "kinds",
     multiple=True,
     metavar="KIND",
-    help="Figure wanted; several times for several.  [default: all that the logs have data for, "
-    "similarity only with --encoder]",
+    help="Figure wanted; several times for several.  [default: all that the logs have data for but "
+    "radar and trends, similarity only with --encoder]",
 )
 @click.option(
     "--list",
@@ -111,7 +111,7 @@ def figures(
       or-eval figures logs --kind similarity --encoder sentence-transformers/all-MiniLM-L6-v2
     """
     from or_eval.analysis.figures.in_language import in_language
-    from or_eval.analysis.figures.kinds import KINDS
+    from or_eval.analysis.figures.kinds import KINDS, ON_REQUEST
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.analysis.figures.similarity import MULTILINGUAL_MODEL
     from or_eval.analysis.human_labels import read_labels
@@ -136,7 +136,8 @@ def figures(
         click.echo(f"note: {note}", err=True)
     missing, unsaid = False, dict[str, None]()
     # an embedding model is nothing to load, or to download, unasked
-    names = list(kinds) or [name for name in KINDS if encoder or name != "similarity"]
+    unasked = ON_REQUEST if encoder else ON_REQUEST | {"similarity"}
+    names = list(kinds) or [name for name in KINDS if name not in unasked]
     of_logs = partial(
         material, read, scorer=scorer, labels=labels, encoder=encoder or MULTILINGUAL_MODEL
     )
@@ -175,8 +176,8 @@ def _draw_build(
     """Draw what a build's folder shows, and tell whether it was all; other kinds need logs."""
     import pandas as pd
 
-    from or_eval.analysis.figures.funnel import funnel
     from or_eval.analysis.figures.of_cells import balance
+    from or_eval.analysis.figures.of_rates import funnel
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 

@@ -75,9 +75,9 @@ def structure(
     Any language, with what needs no parser:
       or-eval structure logs --surface
     """
+    from or_eval.analysis.figures.differences import structure_boxes, structure_effects_figure
     from or_eval.analysis.figures.in_language import in_language
     from or_eval.analysis.figures.saving import save_figure
-    from or_eval.analysis.figures.structure import structure_boxes, structure_effects_figure
     from or_eval.analysis.material import material
     from or_eval.analysis.report.forms import write_csv
     from or_eval.analysis.responses import read_logs

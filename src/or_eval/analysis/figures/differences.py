@@ -1,25 +1,37 @@
-"""Differences in the refused share with their intervals: of groups, steps, measures, runs."""
+"""Differences in the refused share: of steps, measures and runs; and boxes of measures."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
+    COLOURS,
+    MOST_COLOURS,
     NEUTRAL,
     Figure,
-    altair,
+    alt,
+    ends_of,
+    figure,
+    finished,
     hollow_note,
+    name_room,
     with_shown_names,
 )
-from or_eval.analysis.figures.forms import dots
+from or_eval.analysis.figures.forms import cells, dots
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import shown_names
 from or_eval.analysis.lineage import CHOSE, OTHER_METHODS, Level
+from or_eval.analysis.structure.distributions import SIDES
+from or_eval.analysis.structure.measures import MEASURES
 from or_eval.analysis.wording import written
 
 _TITLES = {"model": "Model", "compared": "Compared", "label": "Prompts"}
+_PANELS_ACROSS = 3
+_PANEL_WIDTH = 200
+_ROW = 22
+_LEAST = 330
 
 
 class Words(NamedTuple):
@@ -28,9 +40,9 @@ class Words(NamedTuple):
     Attributes:
         name: Short name, for files and anchors.
         title: What it shows.
-        note: How to read it, in the language of the figure.
+        note: How to read it.
         axis: What is drawn along.
-        told_apart: Column that colours tell apart, and panels where it has many values.
+        told_apart: Column that colours tell apart.
         compared: Column that rows are for, in its order.
     """
 
@@ -42,51 +54,6 @@ class Words(NamedTuple):
     compared: str = "compared"
 
 
-def differences(found: pd.DataFrame, words: Words) -> Figure | None:
-    """Draw differences with their intervals.
-
-    Args:
-        found: The two columns that the words name, ``difference``, ``lower``, ``upper`` and ``p``.
-        words: What the figure says.
-
-    Returns:
-        The figure; None where there is nothing to draw.
-    """
-    known = found[found["difference"].notna()]
-    if known.empty:
-        return None
-    alt = altair()
-    columns = {name: _TITLES[name] for name in (words.told_apart, words.compared)}
-    data = with_shown_names(known, *columns)
-    estimates = list(zip(known["difference"], known["lower"], known["upper"], strict=True))
-    data = data.assign(
-        bounded=known["lower"].notna(),
-        lower=known["lower"].fillna(known["difference"]),
-        upper=known["upper"].fillna(known["difference"]),
-        points=[written(*estimate, kind="points") for estimate in estimates],
-    )
-    axis = alt.Axis(
-        title=said(words.axis), labelExpr="format(100 * datum.value, '+.0f')", tickCount=10
-    )
-    zero = alt.Chart(data).transform_calculate(zero="0").mark_rule(color=NEUTRAL)
-    tooltip = [
-        *(alt.Tooltip(f"{name}:N", title=said(title)) for name, title in columns.items()),
-        alt.Tooltip("points:N", title=said("Percentage points")),
-        alt.Tooltip("p:Q", title=said("p"), format=".3f"),
-    ]
-    chart = dots(
-        data,
-        "difference",
-        {"axis": axis},
-        (words.compared, list(dict.fromkeys(data[words.compared]))),
-        (words.told_apart, columns[words.told_apart]),
-        tooltip,
-        below=[zero.encode(x=alt.X("zero:Q", axis=axis))],
-    )
-    note = words.note + hollow_note(data)
-    return Figure(words.name, said(words.title), note, chart, known)
-
-
 LINEAGE = Words(
     "lineage",
     "What each step of the lineage adds to refusal",
@@ -94,8 +61,6 @@ LINEAGE = Words(
     "which share their seed and all else; 95 % intervals from one test for all of them.",
     "Added to the refused share (percentage points)",
 )
-
-
 RUNS = Words(
     "changes",
     "Changes between the runs",
@@ -104,6 +69,62 @@ RUNS = Words(
     told_apart="label",
     compared="model",
 )
+EFFECTS = Words(
+    "structure-effects",
+    "What the structure of prompts adds to refusal",
+    "Change in the refused share of safe prompts per standard deviation of a measure within its "
+    "language, the other measures, category, language and method held fixed; 95 % intervals from "
+    "one test for all of them.",
+    "Change in the refused share (percentage points)",
+)
+
+
+def differences(found: pd.DataFrame, words: Words, *more: str) -> Figure | None:
+    """Draw differences with their intervals; of more models than have colours, as a heat map.
+
+    Args:
+        found: The two columns that the words name, ``difference``, ``lower``, ``upper`` and ``p``.
+        words: What the figure says.
+        more: What its note says besides.
+
+    Returns:
+        The figure; None where there is nothing to draw.
+    """
+    known = found[found["difference"].notna()]
+    if known.empty:
+        return None
+    apart, compared = words.told_apart, words.compared
+    estimates = zip(known["difference"], known["lower"], known["upper"], strict=True)
+    data = with_shown_names(known, apart, compared).assign(
+        bounded=known["lower"].notna(),
+        lower=known["lower"].fillna(known["difference"]),
+        upper=known["upper"].fillna(known["difference"]),
+        points=[written(*estimate, kind="points") for estimate in estimates],
+    )
+    if data[apart].nunique() > MOST_COLOURS:
+        texts = {"text": data["points"].str.partition(" ")[0], "range": data["points"].map(ends_of)}
+        data = data.assign(interval=data["points"], n=data.get("n", 0), **texts)
+        domain = (float(data["difference"].min()), float(data["difference"].max()))
+        chart = cells(data, "difference", domain, apart, compared)
+        return figure(words.name, words.title, words.note, chart, known, *more)
+    title = said(words.axis)
+    axis = alt.Axis(title=title, labelExpr="format(100 * datum.value, '+.0f')", tickCount=10)
+    zero = alt.Chart(data).transform_calculate(zero="0").mark_rule(color=NEUTRAL)
+    tooltip = [
+        *(alt.Tooltip(f"{name}:N", title=said(_TITLES[name])) for name in (apart, compared)),
+        alt.Tooltip("points:N", title=said("Percentage points")),
+        alt.Tooltip("p:Q", title=said("p"), format=".3f"),
+    ]
+    chart = dots(
+        data,
+        "difference",
+        {"axis": axis},
+        (compared, list(dict.fromkeys(data[compared]))),
+        (apart, _TITLES[apart]),
+        tooltip,
+        below=[zero.encode(x=alt.X("zero:Q", axis=axis))],
+    )
+    return figure(words.name, words.title, words.note, chart, known, *more, *hollow_note(data))
 
 
 def lineage_figure(found: pd.DataFrame) -> Figure | None:
@@ -113,18 +134,91 @@ def lineage_figure(found: pd.DataFrame) -> Figure | None:
         found: Frame of :func:`or_eval.analysis.lineage.lineage_effects`.
     """
     safe = found[found["label"] == "safe"]
+    levels = (*Level, OTHER_METHODS)
     compared = [
-        " − ".join(_side(name, step) for name in sides)
+        " − ".join(named("level" if name in levels else step, name) for name in sides)
         for step, *sides in safe[["step", "a", "b"]].itertuples(index=False)
     ]
-    note = said(LINEAGE.note)
+    more = []
     if chose := shown_names(safe["model"][safe["verdict"] == CHOSE]).values():
         left_out = "Left out where models helped to choose the base prompts: {models}."
-        note += " " + said(left_out, models=", ".join(chose))
-    return differences(safe.assign(compared=compared), LINEAGE._replace(note=note))
+        more = [said(left_out, models=", ".join(chose))]
+    return differences(safe.assign(compared=compared), LINEAGE, *more)
 
 
-def _side(name: str, step: str) -> str:
-    """Name a side of a step; what a method is compared with is a level."""
-    is_level = name in (*Level, OTHER_METHODS)
-    return named("level" if is_level else step, name)
+def structure_effects_figure(effects: pd.DataFrame) -> Figure | None:
+    """Draw the adjusted effects of measures on over-refusal.
+
+    Args:
+        effects: Frame of
+            :func:`or_eval.analysis.structure.refusal_effects.structure_effects`.
+    """
+    safe = effects[(effects["label"] == "safe") & (effects["effect"] == "adjusted")]
+    return differences(safe.assign(compared=safe["measure"].map(_title)), EFFECTS)
+
+
+def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
+    """Draw measures of refused and of answered safe prompts as boxes, side by side.
+
+    Args:
+        distributions: Frame of :func:`or_eval.analysis.structure.distributions.distributions`.
+
+    Returns:
+        The figure; None where no safe prompt has a verdict.
+    """
+    known = distributions[distributions["label"] == "safe"]
+    if known.empty:
+        return None
+    data = with_shown_names(known, "model")
+    languages = [named("language", name) for name in data["language"]]
+    data = data.assign(
+        row=data["model"] + ", " + languages,
+        side=[named("response_class", side) for side in data["side"]],
+    )
+    rows = sorted(data["row"].unique())
+    measures = [name for name in MEASURES if (data["measure"] == name).any()]
+    panels = [_panel(data[data["measure"] == name], _title(name), rows) for name in measures]
+    chart = alt.concat(*panels, columns=_PANELS_ACROSS).resolve_scale(x="independent")
+    return figure(
+        "structure-distributions",
+        "Structure of refused and of answered prompts",
+        "Safe prompts, by model and language: median and quartiles (box), 5th and 95th "
+        "percentile (line). Whether two boxes differ by more than chance is told by the table "
+        "of effects.",
+        finished(chart, least=_LEAST, panels=len(panels), margin=name_room(rows)),
+        known,
+    )
+
+
+def _title(measure: str) -> str:
+    return named("measure", MEASURES[measure].title)
+
+
+def _panel(data: pd.DataFrame, title: str, rows: list[str]) -> Any:
+    sides = [named("response_class", side) for side in SIDES]
+    colours = alt.Scale(domain=sides, range=[COLOURS[1], COLOURS[0]])
+    place = {
+        "y": alt.Y("row:N", sort=rows, title=None),
+        "yOffset": alt.YOffset("side:N", sort=sides),
+    }
+    colour = {"color": alt.Color("side:N", scale=colours, title=None)}
+    axis = alt.Axis(title=None, tickCount=4, labelSeparation=8)
+    low, lower, median = (
+        alt.X(f"{column}:Q", axis=axis, scale=alt.Scale(zero=False))
+        for column in ("low", "lower_quartile", "median")
+    )
+    base = alt.Chart(data)
+    tooltip = [
+        alt.Tooltip("row:N", title=said("Prompts")),
+        alt.Tooltip("side:N", title=said("Responses")),
+        *(
+            alt.Tooltip(f"{name}:Q", title=said(name.replace("_", " ").capitalize()), format=".3~g")
+            for name in ("n", "mean", "median", "lower_quartile", "upper_quartile")
+        ),
+    ]
+    boxes = base.mark_bar(size=6).encode(x=lower, x2="upper_quartile:Q", tooltip=tooltip)
+    return alt.layer(
+        base.mark_rule().encode(x=low, x2="high:Q", **place, **colour),
+        boxes.encode(**place, **colour),
+        base.mark_tick(color="white", thickness=2, size=6).encode(x=median, **place),
+    ).properties(width=_PANEL_WIDTH, height=_ROW * len(rows), title=alt.Title(title, fontSize=12))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -13,6 +12,8 @@ from or_eval.analysis.extras import needed
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import em_width, shown_names
 from or_eval.analysis.wording import written
+
+_NEEDED = "Figures and reports need altair"
 
 # After Okabe and Ito (2008), the light ones darkened and the dark ones lightened, so that each has
 # a contrast of 3 : 1 with light and with dark pages; every colour comes with a shape or a number
@@ -28,6 +29,9 @@ MOST_COLOURS = len(COLOURS)
 
 PLOT_WIDTH = 520
 """Width of a figure in files, in pixels; in pages it has the width that there is."""
+
+alt: Any = needed("altair", "report", _NEEDED)
+needed("vl_convert", "report", _NEEDED)  # without it nothing can be saved
 
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _MOST_TICKS = 8
@@ -52,21 +56,22 @@ class Figure(NamedTuple):
     data: pd.DataFrame
 
 
-def altair() -> Any:
-    """Give the module ``altair``."""
-    said = "Figures and reports need altair"
-    needed("vl_convert", "report", said)  # without it nothing can be saved
-    return needed("altair", "report", said)
+def figure(
+    name: str, title: str, note: str, chart: Any, data: pd.DataFrame, /, *more: str, **values: Any
+) -> Figure:
+    """Make a figure, its title and note said in the language of figures.
 
-
-@cache
-def javascript_bundle() -> str:
-    """Give the scripts that draw charts in a page: Vega, Vega-Lite and vega-embed."""
-    altair()
-    import vl_convert
-
-    bundle: Any = vl_convert.javascript_bundle  # its stub asks for an argument that has a default
-    return str(bundle())
+    Args:
+        name: Short name, for files and anchors.
+        title: What it shows, in English.
+        note: How to read it, in English.
+        chart: The chart.
+        data: The figures behind it.
+        more: What the note says besides, in that language already.
+        values: What stands for the names in the braces of title and note.
+    """
+    words = [said(note, **values), *more]
+    return Figure(name, said(title, **values), " ".join(words), chart, data)
 
 
 def with_interval(value: float, lower: float | None = None, upper: float | None = None) -> str:
@@ -116,7 +121,6 @@ def with_shown_names(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 def tooltips(*columns: str) -> list[Any]:
     """Give what pointing at a mark shows: these columns of names and texts, and ``n``."""
-    alt = altair()
     titles = {name: name.removesuffix("_text").replace("_", " ").capitalize() for name in columns}
     titles |= {"interval": "Value"} if "interval" in columns else {}
     return [
@@ -133,11 +137,11 @@ def hollow(points: Any, data: pd.DataFrame, **place: Any) -> list[Any]:
     return [dots.mark_point(filled=True, color="white", size=14).encode(**place)]
 
 
-def hollow_note(data: pd.DataFrame) -> str:
+def hollow_note(data: pd.DataFrame) -> list[str]:
     """Say what hollow points mean, where there are any."""
     if data["bounded"].all():
-        return ""
-    return " " + said("A hollow point has no interval: all its prompts are of one family.")
+        return []
+    return [said("A hollow point has no interval: all its prompts are of one family.")]
 
 
 def corrected_note(rates: pd.DataFrame) -> str:
@@ -155,7 +159,7 @@ def rate_axis(title: str | None, domain: tuple[float, float]) -> Any:
     count = int((high - first * step) / step + 1e-9) + 1
     ticks = [round((first + index) * step, 2) for index in range(count)]
     # without a count of its own, Vega leaves every other tick out of a small panel
-    return altair().Axis(
+    return alt.Axis(
         title=title, format=".0%", values=ticks, tickCount=len(ticks), labelOverlap=False
     )
 
@@ -172,7 +176,6 @@ def shares(lower: pd.Series[float], upper: pd.Series[float]) -> tuple[float, flo
 
 def scales(names: Sequence[str]) -> tuple[Any, Any]:
     """Give the scales of colour and of shape for at most :data:`MOST_COLOURS` names."""
-    alt = altair()
     domain = list(names)
     return (
         alt.Scale(domain=domain, range=list(COLOURS[: len(domain)])),

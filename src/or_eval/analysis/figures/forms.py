@@ -9,10 +9,9 @@ import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
     COLOURS,
-    MOST_COLOURS,
     NEUTRAL,
     PLOT_WIDTH,
-    altair,
+    alt,
     finished,
     hollow,
     name_room,
@@ -28,6 +27,7 @@ _PANELS_ACROSS = 3
 _CELL_WIDTH, _CELL_HEIGHT, _LEAST_CELL = 66, 34, 54
 # from pale to deep blue; each cell is outlined, so that it shows on any page
 _PALE, _DEEP = (247, 251, 255), (8, 64, 129)
+_GREY = "#d9d9d9"
 _WHITE_FROM = 0.7
 """From here along the colours, white is the better ink to read on them; before it, black."""
 
@@ -49,45 +49,30 @@ def dots(
         value: Column that points are drawn along.
         along: Axis and scale that they are drawn along.
         down: Column that rows are for, and its values in order.
-        told_apart: Column that colours and shapes tell apart, or panels where it has too many
-            values; and its title.
+        told_apart: Column that colours and shapes tell apart, and its title.
         tooltip: What pointing at a point shows.
         below: Layers to draw first.
     """
-    alt = altair()
     (row, rows), (column, title) = down, told_apart
-    field, names = f"{column}:N", sorted(data[column].unique())
-    together = len(names) <= MOST_COLOURS
+    field, names, title = f"{column}:N", sorted(data[column].unique()), said(title)
+    colours, shapes = scales(names)
     lines = alt.Axis(grid=True, tickBand="extent")
-    place = {"y": alt.Y(f"{row}:N", sort=list(rows), title=None, axis=lines)}
-    colour, shape = {"color": alt.value(COLOURS[0])}, {}
-    if together:
-        place["yOffset"] = alt.YOffset(field, sort=names)
-        (colours, shapes), title = scales(names), said(title)
-        colour = {"color": alt.Color(field, scale=colours, title=title)}
-        shape = {"shape": alt.Shape(field, scale=shapes, title=title)}
+    place = {
+        "y": alt.Y(f"{row}:N", sort=list(rows), title=None, axis=lines),
+        "yOffset": alt.YOffset(field, sort=names),
+    }
+    colour = alt.Color(field, scale=colours, title=title)
+    shape = alt.Shape(field, scale=shapes, title=title)
     lower, centre = (alt.X(f"{end}:Q", **along) for end in ("lower", value))
     base = alt.Chart(data)
-    chart = alt.layer(
-        *below,
-        base.mark_rule(strokeWidth=1.4).encode(x=lower, x2="upper:Q", **place, **colour),
-        base.mark_point(filled=True, size=65).encode(
-            x=centre, tooltip=tooltip, **place, **colour, **shape
-        ),
-        *hollow(base, data, x=centre, **place),
+    rules = base.mark_rule(strokeWidth=1.4).encode(x=lower, x2="upper:Q", color=colour, **place)
+    points = base.mark_point(filled=True, size=65).encode(
+        x=centre, tooltip=tooltip, color=colour, shape=shape, **place
     )
-    margin = name_room(rows)
-    if together:
-        height = len(rows) * max(26, 11 * len(names) + 8)
-        return finished(
-            chart.properties(width=PLOT_WIDTH, height=height), least=LEAST, margin=margin
-        )
-    panels = chart.properties(width=210, height=len(rows) * 18).facet(
-        facet=alt.Facet(field, sort=names), columns=_PANELS_ACROSS
-    )
-    # so that nobody has to look down past ten rows of panels for what the places mean
-    panels = panels.resolve_axis(x="independent")
-    return finished(panels, least=110, panels=len(names), margin=margin)
+    chart = alt.layer(*below, rules, points, *hollow(base, data, x=centre, **place))
+    height = len(rows) * max(26, 11 * len(names) + 8)
+    chart = chart.properties(width=PLOT_WIDTH, height=height)
+    return finished(chart, least=LEAST, margin=name_room(rows))
 
 
 def cells(
@@ -97,10 +82,10 @@ def cells(
     row: str,
     column: str,
     order: Sequence[str] | None = None,
-    panel: str = "model",
+    panel: str = "",
     titles: tuple[str | None, str | None] = (None, None),
 ) -> Any:
-    """Draw cells coloured by a value, or each model's cells in a panel of its own.
+    """Draw cells coloured by a value.
 
     Args:
         data: Cells with ``text``, ``range`` where something stands below the text, ``interval``
@@ -110,48 +95,43 @@ def cells(
         row: Column that goes down.
         column: Column that goes across.
         order: Order of rows and of columns, if not that of the alphabet.
-        panel: Column that has a panel for each of its values, where there is one of this name.
+        panel: Column that has a panel for each of its values.
         titles: What the rows are of, and the columns, where their names don't tell.
     """
     low, high = domain
     depth = ((data[value] - low) / ((high - low) or 1.0)).clip(0, 1)
+    grey = data["pale"] if "pale" in data else pd.Series(False, data.index)
     data = data.assign(
-        fill=[_between(share) for share in depth],
-        ink=["white" if share >= _WHITE_FROM else "black" for share in depth],
+        fill=depth.map(_between).mask(grey, _GREY),
+        ink=depth.ge(_WHITE_FROM).map({True: "white", False: "black"}).mask(grey, "black"),
         range=data.get("range", ""),
     )
-    if "pale" in data:
-        data = data.assign(
-            fill=data["fill"].mask(data["pale"], "#d9d9d9"),
-            ink=data["ink"].mask(data["pale"], "black"),
-        )
     rows, columns = (
         sorted(data[name].unique(), key=order.index if order else None) for name in (row, column)
     )
-    alt, margin = altair(), name_room(rows)
     axis = alt.Axis(orient="top", labelAngle=-30)
     place = {
         "x": alt.X(f"{column}:N", title=titles[1], axis=axis, sort=columns),
         "y": alt.Y(f"{row}:N", title=titles[0], sort=rows),
     }
-    base, ranges = alt.Chart(data), bool(data["range"].any())
-    texts = [base.mark_text(fontSize=12, dy=-5 if ranges else 0).encode(text="text:N")]
-    if ranges:
-        texts.append(base.mark_text(fontSize=9, dy=8).encode(text="range:N"))
+    base, ranges, ink = alt.Chart(data), data["range"].any(), alt.Color("ink:N", scale=None)
     squares = base.mark_rect(stroke=NEUTRAL, strokeWidth=1).encode(
         **place,
         tooltip=tooltips(row, column, "interval"),
         color=alt.Color("fill:N", scale=None),
     )
-    ink = alt.Color("ink:N", scale=None)
+    texts = [base.mark_text(fontSize=12, dy=-5 if ranges else 0).encode(text="text:N")]
+    if ranges:
+        texts.append(base.mark_text(fontSize=9, dy=8).encode(text="range:N"))
     chart = alt.layer(squares, *(text.encode(**place, color=ink) for text in texts))
     chart = chart.properties(width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT)
-    least = len(columns) * _LEAST_CELL
-    if panel not in data:
+    least, margin = len(columns) * _LEAST_CELL, name_room(rows)
+    if not panel:
         return finished(chart, least=least + margin)
     names = sorted(data[panel].unique())
-    across = min(_PANELS_ACROSS, len(names))
-    panels = chart.facet(facet=alt.Facet(f"{panel}:N", sort=names), columns=across)
+    panels = chart.facet(
+        facet=alt.Facet(f"{panel}:N", sort=names), columns=min(_PANELS_ACROSS, len(names))
+    )
     panels = panels.resolve_axis(x="independent")
     return finished(panels, least=least, panels=len(names), margin=margin)
 
@@ -179,19 +159,13 @@ def bars(
         ends: Rows with ``lower`` and ``upper``.
         more: Further channels of the bars.
     """
-    alt = altair()
     row, rows = down
     y = alt.Y(f"{row}:N", sort=list(rows), title=None)
-    shown = (
-        alt.Chart(data)
-        .mark_bar(stroke="white", strokeWidth=1)
-        .encode(x=along, y=y, color=alt.value(COLOURS[0]) if colour is None else colour, **more)
-    )
-    whiskers = [
-        alt.Chart(ends)
-        .mark_rule(color=ink, strokeWidth=width)
-        .encode(y=y, x="lower:Q", x2="upper:Q")
-        for ink, width in (("white", 5), ("black", 2))
-        if ends is not None
-    ]
-    return alt.layer(shown, *whiskers).properties(height=24 * len(rows))
+    shown = alt.Chart(data).mark_bar(stroke="white", strokeWidth=1)
+    colour = alt.value(COLOURS[0]) if colour is None else colour
+    layers = [shown.encode(x=along, y=y, color=colour, **more)]
+    if ends is not None:
+        for ink, width in (("white", 5), ("black", 2)):
+            rule = alt.Chart(ends).mark_rule(color=ink, strokeWidth=width)
+            layers.append(rule.encode(y=y, x="lower:Q", x2="upper:Q"))
+    return alt.layer(*layers).properties(height=24 * len(rows))

@@ -1,14 +1,14 @@
-"""Pages with figures that need no network and run no script but their own."""
+"""Figures as files: pages that need no network and run no script but their own, and images."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from or_eval.analysis.figures.drawing import javascript_bundle
 from or_eval.hostile_text import script_json, visible
 
 
@@ -30,7 +30,7 @@ def render_page(template: str, script: str, data: Mapping[str, Any], **values: A
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    library = javascript_bundle()
+    library = _javascript_bundle()
     charts = files("or_eval") / "analysis" / "figures" / "template" / "charts.js"
     script = charts.read_text("utf-8") + script
     environment = Environment(
@@ -47,6 +47,15 @@ def render_page(template: str, script: str, data: Mapping[str, Any], **values: A
         data={name: Markup(script_json(item)) for name, item in data.items()},
         **values,
     )
+
+
+@cache
+def _javascript_bundle() -> str:
+    """Give the scripts that draw charts in a page: Vega, Vega-Lite and vega-embed."""
+    import vl_convert
+
+    bundle: Any = vl_convert.javascript_bundle  # its stub asks for an argument that has a default
+    return str(bundle())
 
 
 def _policy(*scripts: str) -> Any:

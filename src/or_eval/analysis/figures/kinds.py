@@ -82,6 +82,9 @@ IN_REPORTS = (
 )
 """Kinds that a report on models shows; the others are drawn where they are asked for."""
 
+ON_REQUEST = frozenset({"radar", "trends"})
+"""Kinds that are drawn only where they are named: dots show the same, and more of it."""
+
 KINDS: dict[str, Kind] = {
     "trade_off": Kind(
         "over-refusal against toxic rejection, a point per model",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,7 @@ from or_eval.analysis.figures.drawing import (
     corrected_note,
     drawn,
     ends_of,
+    figure,
     over_refusal,
     with_interval,
     with_shown_names,
@@ -23,8 +25,33 @@ from or_eval.analysis.tables import records
 from or_eval.analysis.wording import written
 from or_eval.schema import Label
 
-_FEWEST = 5
+_FEWEST = 6
 """Cells of fewer families are grey: their colour would say more than is known."""
+_ALL = (0.0, 1.0)
+
+
+def rate_cells(
+    data: pd.DataFrame, row: str, column: str, order: Sequence[str] | None = None, panel: str = ""
+) -> Any:
+    """Draw cells with a rate and its interval; those of few families are grey.
+
+    Args:
+        data: What is drawn (:func:`or_eval.analysis.figures.drawing.drawn`).
+        row: Column that goes down.
+        column: Column that goes across.
+        order: As for :func:`or_eval.analysis.figures.forms.cells`.
+        panel: Column that has a panel for each of its values.
+    """
+    texts = {"text": data["rate"].map(with_interval), "range": data["interval"].map(ends_of)}
+    data = data.assign(pale=data["families"] < _FEWEST, **texts)
+    return cells(data, "rate", _ALL, row, column, order, panel)
+
+
+def grey_note(rates: pd.DataFrame) -> list[str]:
+    """Say which cells are grey, where any are."""
+    if (rates["families"] >= _FEWEST).all():
+        return []
+    return [said("Grey: fewer than {count} families of prompts.", count=_FEWEST)]
 
 
 def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
@@ -43,25 +70,17 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
         return None
     models = ["model"] if "model" in known else []
     data = drawn(known, row, "language", *models)
-    data = data.assign(
-        text=[with_interval(rate) for rate in data["rate"]],
-        range=[ends_of(text) for text in data["interval"]],
-        pale=data["families"] < _FEWEST,
-    )
-    name, title = f"{row}-by-language", said(f"Over-refusal by {row} and language")
+    title = f"Over-refusal by {row} and language"
     of = "of each model" if models else "over all models"
-    note = said(
+    return figure(
+        f"{row}-by-language-by-model" if models else f"{row}-by-language",
+        "{title}, model by model" if models else title,
         f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where "
-        "all prompts are of one family). Empty: no responses."
-    )
-    if data["pale"].any():
-        note += " " + said("Grey: fewer than {count} families of prompts.", count=_FEWEST)
-    return Figure(
-        f"{name}-by-model" if models else name,
-        said("{title}, model by model", title=title) if models else title,
-        note,
-        cells(data, "rate", (0.0, 1.0), row, "language"),
+        "all prompts are of one family). Empty: no responses.",
+        rate_cells(data, row, "language", panel="model" if models else ""),
         known[[*models, row, "language", "n", "refused", "rate", "lower", "upper"]],
+        *grey_note(known),
+        title=said(title),
     )
 
 
@@ -84,16 +103,14 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
         *(named("label", label) for label in (Label.SAFE, Label.TOXIC)),
         *(named("response_class", name) for name in ("answered", "refused")),
     ]
-    return Figure(
+    return figure(
         "four-fold",
-        said("Safe and toxic prompts, answered and refused"),
-        said(
-            "Shares of the safe and of the toxic prompts, in small figures with the 95 % interval. "
-            "The upper right is over-refusal, the lower right toxic rejection."
-        )
-        + f" {corrected_note(known)}",
-        cells(data, "share", (0.0, 1.0), "prompts", "response", order),
+        "Safe and toxic prompts, answered and refused",
+        "Shares of the safe and of the toxic prompts, in small figures with the 95 % interval. "
+        "The upper right is over-refusal, the lower right toxic rejection.",
+        cells(data, "share", _ALL, "prompts", "response", order, "model"),
         known[["model", "language", "measure", "n", "refused", "rate", "lower", "upper"]],
+        corrected_note(known),
     )
 
 
@@ -138,18 +155,16 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
     kappas = zip(data["kappa"], data["lower"], data["upper"], strict=True)
     data["interval"] = [written(*estimate, kind="number") for estimate in kappas]
     data["text"] = [text.partition(" ")[0] for text in data["interval"]]
-    data["range"] = [ends_of(text) for text in data["interval"]]
+    data["range"] = data["interval"].map(ends_of)
     domain = (min(0.0, float(data["kappa"].min())), 1.0)
-    return Figure(
+    return figure(
         "vote-agreement",
-        said("Agreement of models"),
-        said(
-            "Cohen's kappa between the votes of every two models on {label} prompts (1: they "
-            "refuse the same prompts, 0: no more than chance); in small figures the 95 % interval.",
-            label=named("label", label),
-        ),
+        "Agreement of models",
+        "Cohen's kappa between the votes of every two models on {label} prompts (1: they "
+        "refuse the same prompts, 0: no more than chance); in small figures the 95 % interval.",
         cells(data, "kappa", domain, "model_a", "model_b"),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper"]],
+        label=named("label", label),
     )
 
 
@@ -171,13 +186,11 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
         n=similarity["pairs"],
     )
     domain = (float(data["similarity"].min()), float(data["similarity"].max()))
-    return Figure(
+    return figure(
         "method-similarity",
-        said("Semantic similarity of rewriting methods"),
-        said(
-            "Mean cosine similarity between the prompts of two methods; no prompt is compared "
-            "with itself. Empty: nothing to compare."
-        ),
+        "Semantic similarity of rewriting methods",
+        "Mean cosine similarity between the prompts of two methods; no prompt is compared "
+        "with itself. Empty: nothing to compare.",
         cells(data, "similarity", domain, "method", "other"),
         similarity,
     )
@@ -197,32 +210,31 @@ def label_confusion(found: LabelAgreement) -> Figure | None:
     counts = found.confusion.rename_axis(index="people", columns="scorer")
     long = counts.melt(ignore_index=False, value_name="n").reset_index()
     totals = long.groupby("people")["n"].transform("sum")
-    data = long.assign(share=long["n"] / totals)
-    data = data.assign(
-        text=[f"{n:,}" for n in data["n"]],
-        range=[with_interval(share) for share in data["share"]],
+    long = long.assign(share=long["n"] / totals)
+    data = long.assign(
+        text=[f"{n:,}" for n in long["n"]],
+        range=[with_interval(share) for share in long["share"]],
         interval=[
             said("{count} of {total}", count=f"{n:,}", total=f"{of:,}")
-            for n, of in zip(data["n"], totals, strict=True)
+            for n, of in zip(long["n"], totals, strict=True)
         ],
-        people=[named("response_class", name) for name in data["people"]],
-        scorer=[named("response_class", name) for name in data["scorer"]],
+        people=[named("response_class", name) for name in long["people"]],
+        scorer=[named("response_class", name) for name in long["scorer"]],
     )
-    whole = found.groups.iloc[0]
-    note = said("Rows are what people said, columns what the scorer said; shares are of the row.")
-    if pd.notna(whole["kappa"]):
-        value, lower, upper = (f"{whole[f'kappa{end}']:.2f}" for end in ("", "_lower", "_upper"))
-        if pd.notna(whole["kappa_lower"]):
-            value = said("{value} ({lower} to {upper})", value=value, lower=lower, upper=upper)
-        note += " " + said("Cohen's kappa, refused or not: {kappa}.", kappa=value)
+    kappa, lower, upper = (found.groups.iloc[0][f"kappa{end}"] for end in ("", "_lower", "_upper"))
+    more = []
+    if pd.notna(kappa):
+        told = written(kappa, lower, upper, kind="number", between=said(" to "))
+        more = [said("Cohen's kappa, refused or not: {kappa}.", kappa=told)]
     order = [named("response_class", name) for name in (*LABELS, "unscored")]
     titles = (said("People"), said("Scorer"))
-    return Figure(
+    return figure(
         "labels",
-        said("People's labels and the scorer's"),
-        note,
-        cells(data, "share", (0.0, 1.0), "people", "scorer", order, titles=titles),
-        long.assign(share=data["share"]),
+        "People's labels and the scorer's",
+        "Rows are what people said, columns what the scorer said; shares are of the row.",
+        cells(data, "share", _ALL, "people", "scorer", order, titles=titles),
+        long,
+        *more,
     )
 
 
@@ -241,28 +253,23 @@ def balance(prompts: pd.DataFrame) -> Figure | None:
     filled = prompts.assign(**{of: prompts[of].fillna("(none)") for of in ("language", "method")})
     # in every panel all categories and methods: where there is nothing, a zero
     table = filled.pivot_table(index=panel, columns=cell, aggfunc="size").fillna(0).astype(int)
-    wide = table.reindex(
-        columns=pd.MultiIndex.from_product([filled[name].unique() for name in cell], names=cell),
-        fill_value=0,
-    )
+    every = pd.MultiIndex.from_product([filled[name].unique() for name in cell], names=cell)
+    wide = table.reindex(columns=every, fill_value=0)
     counts = wide.melt(ignore_index=False, value_name="n").reset_index()
-    data = with_shown_names(counts, "category", "method")
-    data = data.assign(
+    data = with_shown_names(counts, "category", "method").assign(
         panel=[
             f"{named('label', label)}, {named('language', name)}"
-            for label, name in zip(data["label"], data["language"], strict=True)
+            for label, name in zip(counts["label"], counts["language"], strict=True)
         ],
-        text=data["n"].astype(str),
-        interval=data["n"].astype(str),
+        text=counts["n"].astype(str),
+        interval=counts["n"].astype(str),
     )
     domain = (0, max(int(data["n"].max()), 1))
-    return Figure(
+    return figure(
         "balance",
-        said("Prompts by category and method"),
-        said(
-            "How many prompts there are, in a panel for each label and language. Prompts that no "
-            "method wrote stand under (none)."
-        ),
+        "Prompts by category and method",
+        "How many prompts there are, in a panel for each label and language. Prompts that no "
+        "method wrote stand under (none).",
         cells(data, "n", domain, "category", "method", panel="panel"),
         counts,
     )

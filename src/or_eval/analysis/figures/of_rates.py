@@ -1,16 +1,19 @@
-"""Rates by what splits them: dots, bars and lines for groups, stacks for response classes."""
+"""Rates by what splits them, and what a build kept: dots, bars, lines and stacks."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
+    COLOURS,
     MOST_COLOURS,
+    NEUTRAL,
     PLOT_WIDTH,
     Figure,
-    altair,
+    alt,
     corrected_note,
     drawn,
+    figure,
     finished,
     hollow_note,
     name_room,
@@ -23,6 +26,7 @@ from or_eval.analysis.figures.drawing import (
 )
 from or_eval.analysis.figures.forms import LEAST, bars, dots
 from or_eval.analysis.figures.in_language import named, said
+from or_eval.analysis.figures.of_cells import grey_note, rate_cells
 from or_eval.analysis.rates import LABEL_OF
 from or_eval.schema import ResponseClass
 
@@ -46,10 +50,13 @@ _LABELS = {
     "toxic": "Toxic prompts",
     "unlabelled": "Prompts without a label",
 }
+_KEPT = "kept"
 
 
 def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     """Draw over-refusal with its intervals for each model and each value of a column.
+
+    More models than colours tell apart become the rows of a heat map.
 
     Args:
         rates: Rates by model and that column (:func:`or_eval.analysis.rates.rates`).
@@ -61,22 +68,23 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     known = over_refusal(rates)
     if known.empty:
         return None
-    data = drawn(known, "model", column)
+    name = f"by-{column.replace('_', '-')}"
+    data, table = drawn(known, "model", column), known[[column, "model", *_DATA]]
+    if data["model"].nunique() > MOST_COLOURS:
+        order = [*_by_rate(data, "model"), *_by_rate(data, column)]
+        chart = rate_cells(data, "model", column, order)
+        note = "Share of safe prompts refused; in small figures the 95 % interval."
+        return figure(name, _TITLES[column], note, chart, table, *grey_note(data))
     domain = shares(data["lower"], data["upper"])
     along = {
-        "scale": altair().Scale(domain=domain, nice=False, zero=False),
+        "scale": alt.Scale(domain=domain, nice=False, zero=False),
         "axis": rate_axis(said("Over-refusal rate"), domain),
     }
-    down = (column, _by_rate(data, column))
-    note = said("Share of safe prompts refused, with 95 % intervals; in order of the mean.")
     tooltip = tooltips("model", column, "interval")
-    return Figure(
-        f"by-{column.replace('_', '-')}",
-        said(_TITLES[column]),
-        note + hollow_note(data),
-        dots(data, "rate", along, down, ("model", "Model"), tooltip),
-        known[[column, "model", *_DATA]],
-    )
+    down = (column, _by_rate(data, column))
+    chart = dots(data, "rate", along, down, ("model", "Model"), tooltip)
+    note = "Share of safe prompts refused, with 95 % intervals; in order of the mean."
+    return figure(name, _TITLES[column], note, chart, table, *hollow_note(data))
 
 
 def category_bars(rates: pd.DataFrame) -> Figure | None:
@@ -91,16 +99,15 @@ def category_bars(rates: pd.DataFrame) -> Figure | None:
     known = over_refusal(rates)
     if known.empty:
         return None
-    alt = altair()
     data = drawn(known, "category")
     axis = alt.Axis(title=said("Over-refusal rate"), format=".0%", tickCount=5)
-    tooltip = tooltips("category", "interval")
     down = ("category", _by_rate(data, "category"))
+    tooltip = tooltips("category", "interval")
     chart = bars(data, down, alt.X("rate:Q", axis=axis), ends=data, tooltip=tooltip)
-    return Figure(
+    return figure(
         "category-bars",
-        said("Over-refusal by risk category, over all models"),
-        said("Share of safe prompts refused, with 95 % intervals."),
+        "Over-refusal by risk category, over all models",
+        "Share of safe prompts refused, with 95 % intervals.",
         finished(chart.properties(width=PLOT_WIDTH), least=LEAST),
         known[["category", *_DATA]],
     )
@@ -118,35 +125,25 @@ def trends(rates: pd.DataFrame) -> Figure | None:
     known = over_refusal(rates)
     if known["category"].nunique() < 3 or known["model"].nunique() > MOST_COLOURS:
         return None
-    alt = altair()
-    data = drawn(known, "model", "category")
-    order, names = _by_rate(data, "category"), sorted(data["model"].unique())
-    (colours, shapes), title = scales(names), said("Model")
+    data, title = drawn(known, "model", "category"), said("Model")
+    colours, shapes = scales(sorted(data["model"].unique()))
     domain = shares(data["rate"], data["rate"])
-    colour = alt.Color("model:N", scale=colours, title=title)
+    scale = alt.Scale(domain=domain, nice=False, zero=False)
+    slanted, order = alt.Axis(labelAngle=-30), _by_rate(data, "category")
     place = {
-        "x": alt.X("category:O", sort=order, title=None, axis=alt.Axis(labelAngle=-30)),
-        "y": alt.Y(
-            "rate:Q",
-            scale=alt.Scale(domain=domain, nice=False, zero=False),
-            axis=rate_axis(said("Over-refusal rate"), domain),
-        ),
+        "x": alt.X("category:O", sort=order, title=None, axis=slanted),
+        "y": alt.Y("rate:Q", scale=scale, axis=rate_axis(said("Over-refusal rate"), domain)),
+        "color": alt.Color("model:N", scale=colours, title=title),
     }
     base, tooltip = alt.Chart(data), tooltips("model", "category", "interval")
-    points = base.mark_point(filled=True, size=60).encode(
-        **place,
-        color=colour,
-        shape=alt.Shape("model:N", scale=shapes, title=title),
-        tooltip=tooltip,
-    )
-    chart = alt.layer(base.mark_line(strokeWidth=1.4).encode(**place, color=colour), points)
-    return Figure(
+    shape = alt.Shape("model:N", scale=shapes, title=title)
+    points = base.mark_point(filled=True, size=60).encode(**place, shape=shape, tooltip=tooltip)
+    chart = alt.layer(base.mark_line(strokeWidth=1.4).encode(**place), points)
+    return figure(
         "trends",
-        said("Over-refusal along the categories"),
-        said(
-            "Share of safe prompts refused by each model; categories in order of the mean. Lines "
-            "help the eye from one category to the next."
-        ),
+        "Over-refusal along the categories",
+        "Share of safe prompts refused by each model; categories in order of the mean. Lines "
+        "help the eye from one category to the next.",
         finished(chart.properties(width=PLOT_WIDTH, height=260), least=LEAST),
         known[["model", "category", *_DATA]],
     )
@@ -165,49 +162,70 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     known = found[found["total"] > 0]
     if known.empty:
         return None
-    alt = altair()
     data = drawn(known.rename(columns={"share": "rate"}), "model", "response_class")
     data["order"] = known["response_class"].map({name: at for at, name in enumerate(_CLASSES)})
     ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(LABEL_OF))
     ends = ends.dropna(subset=["lower", "upper"])
     names = [named("response_class", name) for name in _CLASSES]
-    colour = alt.Color(
-        "response_class:N",
-        title=said("Response class"),
-        scale=alt.Scale(domain=names, range=list(_CLASSES.values())),
-    )
-    along = alt.X(
-        "rate:Q",
-        stack="zero",
-        axis=alt.Axis(format="%", title=said("Share of responses"), tickCount=5),
-        scale=alt.Scale(domain=[0, 1]),
-    )
-    tooltip = tooltips("model", "response_class", "interval")
-    panels = [
-        bars(
-            of := data[data["label"] == label],
-            ("model", sorted(of["model"].unique())),
-            along,
-            colour,
-            ends[ends["label"] == label],
-            order="order:Q",
-            tooltip=tooltip,
-        ).properties(title=said(title), width=PLOT_WIDTH * 0.7)
-        for label, title in _LABELS.items()
-        if (data["label"] == label).any()
-    ]
-    chart = alt.concat(*panels, columns=2)
-    margin = name_room(data["model"])
-    return Figure(
+    scale = alt.Scale(domain=names, range=list(_CLASSES.values()))
+    colour = alt.Color("response_class:N", title=said("Response class"), scale=scale)
+    axis = alt.Axis(format="%", title=said("Share of responses"), tickCount=5)
+    along = alt.X("rate:Q", stack="zero", axis=axis, scale=alt.Scale(domain=[0, 1]))
+    more = {"order": "order:Q", "tooltip": tooltips("model", "response_class", "interval")}
+    panels = []
+    for label, title in _LABELS.items():
+        if (of := data[data["label"] == label]).empty:
+            continue
+        down = ("model", sorted(of["model"].unique()))
+        panel = bars(of, down, along, colour, ends[ends["label"] == label], **more)
+        panels.append(panel.properties(title=said(title), width=PLOT_WIDTH * 0.7))
+    chart, margin = alt.concat(*panels, columns=2), name_room(data["model"])
+    return figure(
         "classes",
-        said("How models respond"),
-        said(
-            "Shares of the response classes; the black mark is the 95 % interval of where refusals "
-            "(all classes but direct_answer) end."
-        )
-        + f" {corrected_note(rates)}",
+        "How models respond",
+        "Shares of the response classes; the black mark is the 95 % interval of where refusals "
+        "(all classes but direct_answer) end.",
         finished(chart, least=300, panels=len(panels), margin=margin, legend=names),
         known[["model", "label", "response_class", "n", "total", "share", "lower", "upper"]],
+        corrected_note(rates),
+    )
+
+
+def funnel(rows: pd.DataFrame) -> Figure | None:
+    """Draw what each stage of a build kept, and what it dropped for which reason.
+
+    Args:
+        rows: ``stage``, ``what`` (``kept``, ``kept, from SOURCE``, or the reason of a drop) and
+            ``rows``, in order, as in a build's ``funnel.csv``.
+
+    Returns:
+        The figure; None where there are no stages.
+    """
+    if rows.empty:
+        return None
+    names = [
+        f"{stage}: {said('kept') if what == _KEPT else what}"
+        for stage, what in zip(rows["stage"], rows["what"], strict=True)
+    ]
+    kept = rows["what"].eq(_KEPT) | rows["what"].str.startswith(f"{_KEPT}, from ")
+    sides = [said("kept"), said("dropped")]
+    data = with_shown_names(rows.assign(name=names), "name").assign(
+        side=kept.map(dict(zip((True, False), sides, strict=True))),
+        count=[f"{count:,}" for count in rows["rows"]],
+    )
+    order, along = data["name"].tolist(), alt.X("rows:Q", title=said("Rows"))
+    scale = alt.Scale(domain=sides, range=[COLOURS[0], COLOURS[1]])
+    chart = bars(data, ("name", order), along, alt.Color("side:N", scale=scale, title=None))
+    counts = alt.Chart(data).mark_text(align="left", dx=4, color=NEUTRAL)
+    y = alt.Y("name:N", sort=order, title=None)
+    chart = alt.layer(chart, counts.encode(x=along, y=y, text="count:N"))
+    return figure(
+        "funnel",
+        "What each stage kept and dropped",
+        "Rows that came out of each stage of the build, and below them those that it dropped, "
+        "by the reason.",
+        finished(chart.properties(width=PLOT_WIDTH, height=20 * len(order)), least=LEAST),
+        rows,
     )
 
 

@@ -12,15 +12,15 @@ from or_eval.analysis.figures.drawing import (
     COLOURS,
     NEUTRAL,
     Figure,
-    altair,
+    alt,
     drawn,
+    figure,
     finished,
     hollow,
     hollow_note,
     over_refusal,
     tooltips,
 )
-from or_eval.analysis.figures.in_language import said
 from or_eval.analysis.figures.shown_names import em_width, shown_names
 
 _SIZE = 220
@@ -51,7 +51,6 @@ def radar(rates: pd.DataFrame) -> Figure | None:
     known = over_refusal(rates)
     if known["category"].nunique() < 3:
         return None
-    alt = altair()
     data = drawn(known, "model", "category")
     categories = sorted(data["category"].unique())
     angles = {name: 2 * pi * at / len(categories) for at, name in enumerate(categories)}
@@ -63,22 +62,19 @@ def radar(rates: pd.DataFrame) -> Figure | None:
         for model, group in data.groupby("model", sort=True)
     ]
     chart = alt.concat(*panels, columns=min(_COLUMNS, len(panels)))
-    note = said(
+    return figure(
+        "radar",
+        "Over-refusal over categories, model by model",
         "How far out a corner lies is the share of safe prompts refused, with its 95 % interval. "
         "Rings stand at 25, 50, 75 and 100 %. The lines make a shape to recognise, and the order "
-        "of the categories is that of their names."
-    )
-    return Figure(
-        "radar",
-        said("Over-refusal over categories, model by model"),
-        note + hollow_note(data),
+        "of the categories is that of their names.",
         finished(chart, least=_width(angles) + _GAP, panels=len(panels), margin=None),
         known[["model", "category", "n", "refused", "rate", "lower", "upper"]],
+        *hollow_note(data),
     )
 
 
 def _panel(data: pd.DataFrame, angles: dict[str, float], grid: Any) -> Any:
-    alt = altair()
     turns = data["category"].map(angles)
     points = data.assign(
         **_places(data["rate"], turns),
@@ -103,37 +99,31 @@ def _panel(data: pd.DataFrame, angles: dict[str, float], grid: Any) -> Any:
 
 def _grid(angles: dict[str, float]) -> Any:
     """Draw rings, spokes and the names of the categories."""
-    alt = altair()
     turns = pd.Series(angles)
     closed = pd.concat([turns, turns.iloc[:1]])
-    rings = pd.concat(
-        [
-            pd.DataFrame(_places(pd.Series(radius, closed.index), closed)).assign(
-                ring=radius, order=range(len(closed))
-            )
-            for radius in _RINGS
-        ]
-    )
+    rings = [
+        pd.DataFrame(_places(pd.Series(radius, closed.index), closed)).assign(
+            ring=radius, order=range(len(closed))
+        )
+        for radius in _RINGS
+    ]
     spokes = pd.DataFrame(_places(pd.Series(1.0, turns.index), turns)).assign(x0=0, y0=0)
     shown = shown_names(angles, _LONGEST_CATEGORY)
     sides = turns.map(_side)
     names = pd.DataFrame(_places(sides.eq("center").map({True: _ABOVE, False: _LABELS_AT}), turns))
     names = names.assign(side=sides, name=[shown[name] for name in angles])
     scale = pd.DataFrame({"x": 0, "y": [0.5, 1.0], "name": ["50 %", "100 %"]})
-    place = {"x": _axis("x"), "y": _axis("y")}
+    place, line = {"x": _axis("x"), "y": _axis("y")}, {"color": NEUTRAL, "strokeWidth": 0.5}
     texts = [
-        alt.Chart(names[names["side"] == side]).mark_text(fontSize=10, align=side)
-        for side in sorted(names["side"].unique())
+        *(alt.Chart(of).mark_text(fontSize=10, align=side) for side, of in names.groupby("side")),
+        alt.Chart(scale).mark_text(fontSize=8, align="left", dx=3, dy=5),
     ]
-    small = alt.Chart(scale).mark_text(fontSize=8, align="left", dx=3, dy=5)
+    ring = alt.Chart(pd.concat(rings)).mark_line(**line)
+    spoke = alt.Chart(spokes).mark_rule(**line)
     return alt.layer(
-        alt.Chart(rings)
-        .mark_line(color=NEUTRAL, strokeWidth=0.5)
-        .encode(**place, order="order:Q", detail="ring:N"),
-        alt.Chart(spokes)
-        .mark_rule(color=NEUTRAL, strokeWidth=0.4)
-        .encode(x=_axis("x0"), y=_axis("y0"), x2="x:Q", y2="y:Q"),
-        *(text.encode(**place, text="name:N") for text in [*texts, small]),
+        ring.encode(**place, order="order:Q", detail="ring:N"),
+        spoke.encode(x=_axis("x0"), y=_axis("y0"), x2="x:Q", y2="y:Q"),
+        *(text.encode(**place, text="name:N") for text in texts),
     )
 
 
@@ -159,7 +149,6 @@ def _places(
 
 
 def _axis(column: str) -> Any:
-    alt = altair()
     direction = column[0]
     scale = alt.Scale(domain=[-_REACH[direction], _REACH[direction]], nice=False)
     channel = alt.X if direction == "x" else alt.Y

@@ -14,7 +14,8 @@ from or_eval.analysis.figures.drawing import (
     MOST_COLOURS,
     NEUTRAL,
     Figure,
-    altair,
+    alt,
+    figure,
     finished,
     rate_axis,
     shares,
@@ -28,6 +29,7 @@ from or_eval.intervals import t_quantile
 
 _SIDE, _LEAST = 440, 296
 _FIT_FROM = 6
+_SIGNIFICANT = 0.05
 _BOTH = ("over_refusal", "toxic_rejection")
 _ENDS = {"rate": "", "lower": "_lower", "upper": "_upper"}
 
@@ -40,10 +42,13 @@ class Fit(NamedTuple):
             along the points.
         explained: Adjusted R squared (Theil, 1961): the share of the variance of toxic rejection
             that it explains, allowing for the three numbers it takes from so few models.
+        chance: How often rates that have nothing to do with each other would be explained as well
+            (the F test, whose tail has this form where two slopes are fitted).
     """
 
     curve: pd.DataFrame
     explained: float
+    chance: float
 
 
 def maker(model: str) -> str | None:
@@ -62,7 +67,7 @@ def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Fi
     """Draw over-refusal against toxic rejection, where the models lie.
 
     From six models on a quadratic fit (least squares) is drawn through the points, with the band
-    in which the curve lies, point by point, where it explains anything.
+    in which the curve lies, point by point, where it explains more than chance would.
 
     Args:
         rates: Rates by model (:func:`or_eval.analysis.rates.rates`).
@@ -75,31 +80,32 @@ def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Fi
     points = _points(rates)
     if points.empty:
         return None
-    note = said(
-        "A numbered point per model with 95 % intervals; up and to the left is better: toxic "
-        "prompts refused, harmless ones answered. On the dashed diagonal a model refuses "
-        "regardless of harm."
-    )
     several = points["model"].replace(bases or {}).nunique() < len(points)
     fit = None if several else quadratic_fit(points["over_refusal"], points["toxic_rejection"])
-    if fit is not None and fit.explained <= 0:
+    more = []
+    if fit is not None and fit.chance >= _SIGNIFICANT:
         fit = None
     if fit is not None:
-        note += " " + said(
+        curve = (
             "The curve is a quadratic fit over {count} models (adjusted R² {explained}), between "
-            "dotted lines its 95 % band; with few models it is no more than a guide to the eye.",
-            count=len(points),
-            explained=f"{fit.explained:.2f}",
+            "dotted lines its 95 % band; with few models it is no more than a guide to the eye."
         )
+        more.append(said(curve, count=len(points), explained=f"{fit.explained:.2f}"))
     data = _readable(points)
     if data["colour"].nunique() > 1:
-        note += " " + said(
-            "Models of one maker share a colour; those that Inspect doesn't know are grey."
-        )
-    chart = finished(
-        _panel(data, fit), least=_LEAST, panels=1, margin=66, legend=data["entry"], square=True
+        alike = "Models of one maker share a colour; those that Inspect doesn't know are grey."
+        more.append(said(alike))
+    panel, legend = _panel(data, fit), data["entry"]
+    return figure(
+        "trade-off",
+        "Over-refusal and toxic rejection",
+        "A numbered point per model with 95 % intervals; up and to the left is better: toxic "
+        "prompts refused, harmless ones answered. On the dashed diagonal a model refuses "
+        "regardless of harm.",
+        finished(panel, least=_LEAST, panels=1, margin=66, legend=legend, square=True),
+        points,
+        *more,
     )
-    return Figure("trade-off", said("Over-refusal and toxic rejection"), note, chart, points)
 
 
 def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | None:
@@ -121,9 +127,11 @@ def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | 
     left = float(((y - np.polyval(weights, x)) ** 2).sum())
     total = float(((y - y.mean()) ** 2).sum())
     curve = pd.DataFrame({"over_refusal": along, "fitted": fitted})
+    share = left / total if total else 0.0
     return Fit(
         curve.assign(lower=fitted - half, upper=fitted + half),
-        1 - left / total * (len(x) - 1) / freedom if total else 1.0,
+        1 - share * (len(x) - 1) / freedom,
+        share ** (freedom / 2),
     )
 
 
@@ -169,7 +177,6 @@ def _readable(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _panel(data: pd.DataFrame, fit: Fit | None) -> Any:
-    alt = altair()
     domains = [shares(data[f"{name}_lower"], data[f"{name}_upper"]) for name in _BOTH]
     x, y = (alt.Scale(domain=list(side), nice=False, zero=False) for side in domains)
     titles = (
@@ -208,7 +215,7 @@ def _diagonal(place: dict[str, Any], domains: list[tuple[float, float]]) -> Any:
     """Draw where a model refuses as many safe as toxic prompts, as far as that is in sight."""
     ends = (max(low for low, _ in domains), min(high for _, high in domains))
     both = pd.DataFrame({name: ends if ends[0] < ends[1] else [] for name in _BOTH}, dtype=float)
-    line = altair().Chart(both)
+    line = alt.Chart(both)
     words = line.transform_filter(f"datum.over_refusal == {ends[1]}").mark_text(
         text=said("refuses regardless of harm"), align="right", dx=-6, dy=12, fontSize=11
     )
@@ -217,11 +224,11 @@ def _diagonal(place: dict[str, Any], domains: list[tuple[float, float]]) -> Any:
 
 
 def _curve(fit: Fit, place: dict[str, Any], y: Any) -> list[Any]:
-    base = altair().Chart(fit.curve)
+    base = alt.Chart(fit.curve)
     styles = {"fitted": [1, 0], "lower": [2, 3], "upper": [2, 3]}
     return [
         base.mark_line(color=NEUTRAL, strokeDash=dash, strokeWidth=1.5, clip=True).encode(
-            x=place["x"], y=altair().Y(f"{column}:Q", scale=y)
+            x=place["x"], y=alt.Y(f"{column}:Q", scale=y)
         )
         for column, dash in styles.items()
     ]
