@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from or_eval.analysis.figures.differences import RUNS, differences
+from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.figures.drawing import Figure
 from or_eval.analysis.figures.of_cells import (
     four_fold_tables,
@@ -113,7 +113,7 @@ def every_figure(models: list[str], groups: list[str]) -> list[Figure]:
         trends(rate_rows(models, category=groups)),
         vote_agreement_heat_map(pair_rows(models), "safe"),
         similarity_heat_map(pd.DataFrame(similarity)),
-        differences(pd.DataFrame([{"model": model, "p": 0.1, **change} for model in models]), RUNS),
+        differences(pd.DataFrame([{"model": model, "p": 0.1, **change} for model in models])),
     ]
     drawn = [figure for figure in figures if figure is not None]
     assert len(drawn) == len(figures)

@@ -18,7 +18,7 @@ from commands import Command
 from made_logs import made_log
 from or_eval.analysis.human_labels import Labels, read_labels
 from or_eval.analysis.report import write_report
-from or_eval.analysis.report.viewer_links import ADDRESS
+from or_eval.analysis.report.tested import ADDRESS
 from or_eval.analysis.responses import read_logs
 from or_eval.analysis.verdict_rows import truth_of
 from or_eval.sources.files import read_table

@@ -8,7 +8,7 @@ import re
 import pandas as pd
 
 from or_eval.analysis.report.forms import markdown, shown_table
-from or_eval.analysis.report.viewer_links import log_folder, sample_link
+from or_eval.analysis.report.tested import log_folder, sample_link
 from or_eval.hostile_text import marked_parts, script_json, shortened, visible
 
 

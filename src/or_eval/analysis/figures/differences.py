@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -14,6 +14,7 @@ from or_eval.analysis.figures.drawing import (
     alt,
     ends_of,
     figure,
+    figure_words,
     finished,
     hollow_note,
     name_room,
@@ -34,66 +35,25 @@ _ROW = 22
 _LEAST = 330
 
 
-class Words(NamedTuple):
-    """What a figure of differences says.
-
-    Attributes:
-        name: Short name, for files and anchors.
-        title: What it shows.
-        note: How to read it.
-        axis: What is drawn along.
-        told_apart: Column that colours tell apart.
-        compared: Column that rows are for, in its order.
-    """
-
-    name: str
-    title: str
-    note: str
-    axis: str
-    told_apart: str = "model"
-    compared: str = "compared"
-
-
-LINEAGE = Words(
-    "lineage",
-    "What each step of the lineage adds to refusal",
-    "The refused share of prompts on the left of the sign less that of the prompts on its right, "
-    "which share their seed and all else; 95 % intervals from one test for all of them.",
-    "Added to the refused share (percentage points)",
-)
-RUNS = Words(
-    "changes",
-    "Changes between the runs",
-    "Change from run A to run B with 95 % intervals; to the right, run B refuses more.",
-    "Change in the refused share, B less A (percentage points)",
-    told_apart="label",
-    compared="model",
-)
-EFFECTS = Words(
-    "structure-effects",
-    "What the structure of prompts adds to refusal",
-    "Change in the refused share of safe prompts per standard deviation of a measure within its "
-    "language, the other measures, category, language and method held fixed; 95 % intervals from "
-    "one test for all of them.",
-    "Change in the refused share (percentage points)",
-)
-
-
-def differences(found: pd.DataFrame, words: Words, *more: str) -> Figure | None:
+def differences(
+    found: pd.DataFrame,
+    name: str = "changes",
+    *more: str,
+    apart: str = "label",
+    compared: str = "model",
+) -> Figure | None:
     """Draw differences with their intervals; of more models than have colours, as a heat map.
 
     Args:
-        found: The two columns that the words name, ``difference``, ``lower``, ``upper`` and ``p``.
-        words: What the figure says.
+        found: These two columns, ``difference``, ``lower``, ``upper`` and ``p``.
+        name: Name of the figure.
         more: What its note says besides.
-
-    Returns:
-        The figure; None where there is nothing to draw.
+        apart: Column that colours tell apart.
+        compared: Column that rows are for, in its order.
     """
     known = found[found["difference"].notna()]
     if known.empty:
         return None
-    apart, compared = words.told_apart, words.compared
     estimates = zip(known["difference"], known["lower"], known["upper"], strict=True)
     data = with_shown_names(known, apart, compared).assign(
         bounded=known["lower"].notna(),
@@ -106,8 +66,8 @@ def differences(found: pd.DataFrame, words: Words, *more: str) -> Figure | None:
         data = data.assign(interval=data["points"], n=data.get("n", 0), **texts)
         domain = (float(data["difference"].min()), float(data["difference"].max()))
         chart = cells(data, "difference", domain, apart, compared)
-        return figure(words.name, words.title, words.note, chart, known, *more)
-    title = said(words.axis)
+        return figure(name, chart, known, *more)
+    title = said(figure_words()[name]["axis"])
     axis = alt.Axis(title=title, labelExpr="format(100 * datum.value, '+.0f')", tickCount=10)
     zero = alt.Chart(data).transform_calculate(zero="0").mark_rule(color=NEUTRAL)
     tooltip = [
@@ -124,7 +84,7 @@ def differences(found: pd.DataFrame, words: Words, *more: str) -> Figure | None:
         tooltip,
         below=[zero.encode(x=alt.X("zero:Q", axis=axis))],
     )
-    return figure(words.name, words.title, words.note, chart, known, *more, *hollow_note(data))
+    return figure(name, chart, known, *more, *hollow_note(data))
 
 
 def lineage_figure(found: pd.DataFrame) -> Figure | None:
@@ -143,7 +103,8 @@ def lineage_figure(found: pd.DataFrame) -> Figure | None:
     if chose := shown_names(safe["model"][safe["verdict"] == CHOSE]).values():
         left_out = "Left out where models helped to choose the base prompts: {models}."
         more = [said(left_out, models=", ".join(chose))]
-    return differences(safe.assign(compared=compared), LINEAGE, *more)
+    safe = safe.assign(compared=compared)
+    return differences(safe, "lineage", *more, apart="model", compared="compared")
 
 
 def structure_effects_figure(effects: pd.DataFrame) -> Figure | None:
@@ -154,7 +115,8 @@ def structure_effects_figure(effects: pd.DataFrame) -> Figure | None:
             :func:`or_eval.analysis.structure.refusal_effects.structure_effects`.
     """
     safe = effects[(effects["label"] == "safe") & (effects["effect"] == "adjusted")]
-    return differences(safe.assign(compared=safe["measure"].map(_title)), EFFECTS)
+    safe = safe.assign(compared=safe["measure"].map(_title))
+    return differences(safe, "structure-effects", apart="model", compared="compared")
 
 
 def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
@@ -181,10 +143,6 @@ def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
     chart = alt.concat(*panels, columns=_PANELS_ACROSS).resolve_scale(x="independent")
     return figure(
         "structure-distributions",
-        "Structure of refused and of answered prompts",
-        "Safe prompts, by model and language: median and quartiles (box), 5th and 95th "
-        "percentile (line). Whether two boxes differ by more than chance is told by the table "
-        "of effects.",
         finished(chart, least=_LEAST, panels=len(panels), margin=name_room(rows)),
         known,
     )

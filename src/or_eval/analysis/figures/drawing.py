@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -57,21 +60,29 @@ class Figure(NamedTuple):
 
 
 def figure(
-    name: str, title: str, note: str, chart: Any, data: pd.DataFrame, /, *more: str, **values: Any
+    name: str, chart: Any, data: pd.DataFrame, *more: str, note: str = "note", **values: Any
 ) -> Figure:
-    """Make a figure, its title and note said in the language of figures.
+    """Make a figure with the words that ``figures.toml`` has for it, in the language of figures.
 
     Args:
         name: Short name, for files and anchors.
-        title: What it shows, in English.
-        note: How to read it, in English.
         chart: The chart.
         data: The figures behind it.
         more: What the note says besides, in that language already.
-        values: What stands for the names in the braces of title and note.
+        note: Under which key its note stands.
+        values: What stands for the names in the note's braces.
     """
-    words = [said(note, **values), *more]
-    return Figure(name, said(title, **values), " ".join(words), chart, data)
+    words = figure_words()[name]
+    return Figure(
+        name, said(words["title"]), " ".join([said(words[note], **values), *more]), chart, data
+    )
+
+
+@cache
+def figure_words() -> dict[str, Any]:
+    """Give the English words of figures."""
+    place = files("or_eval") / "analysis" / "figures" / "figures.toml"
+    return tomllib.loads(place.read_text("utf-8"))
 
 
 def with_interval(value: float, lower: float | None = None, upper: float | None = None) -> str:

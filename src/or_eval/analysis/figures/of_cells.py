@@ -70,17 +70,12 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
         return None
     models = ["model"] if "model" in known else []
     data = drawn(known, row, "language", *models)
-    title = f"Over-refusal by {row} and language"
-    of = "of each model" if models else "over all models"
+    name, panel = f"{row}-by-language", "model" if models else ""
     return figure(
-        f"{row}-by-language-by-model" if models else f"{row}-by-language",
-        "{title}, model by model" if models else title,
-        f"Share of safe prompts refused {of}; in small figures the 95 % interval (none where "
-        "all prompts are of one family). Empty: no responses.",
-        rate_cells(data, row, "language", panel="model" if models else ""),
+        f"{name}-by-model" if models else name,
+        rate_cells(data, row, "language", panel=panel),
         known[[*models, row, "language", "n", "refused", "rate", "lower", "upper"]],
         *grey_note(known),
-        title=said(title),
     )
 
 
@@ -105,9 +100,6 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
     ]
     return figure(
         "four-fold",
-        "Safe and toxic prompts, answered and refused",
-        "Shares of the safe and of the toxic prompts, in small figures with the 95 % interval. "
-        "The upper right is over-refusal, the lower right toxic rejection.",
         cells(data, "share", _ALL, "prompts", "response", order, "model"),
         known[["model", "language", "measure", "n", "refused", "rate", "lower", "upper"]],
         corrected_note(known),
@@ -159,9 +151,6 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
     domain = (min(0.0, float(data["kappa"].min())), 1.0)
     return figure(
         "vote-agreement",
-        "Agreement of models",
-        "Cohen's kappa between the votes of every two models on {label} prompts (1: they "
-        "refuse the same prompts, 0: no more than chance); in small figures the 95 % interval.",
         cells(data, "kappa", domain, "model_a", "model_b"),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper"]],
         label=named("label", label),
@@ -188,9 +177,6 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
     domain = (float(data["similarity"].min()), float(data["similarity"].max()))
     return figure(
         "method-similarity",
-        "Semantic similarity of rewriting methods",
-        "Mean cosine similarity between the prompts of two methods; no prompt is compared "
-        "with itself. Empty: nothing to compare.",
         cells(data, "similarity", domain, "method", "other"),
         similarity,
     )
@@ -230,8 +216,6 @@ def label_confusion(found: LabelAgreement) -> Figure | None:
     titles = (said("People"), said("Scorer"))
     return figure(
         "labels",
-        "People's labels and the scorer's",
-        "Rows are what people said, columns what the scorer said; shares are of the row.",
         cells(data, "share", _ALL, "people", "scorer", order, titles=titles),
         long,
         *more,
@@ -267,9 +251,6 @@ def balance(prompts: pd.DataFrame) -> Figure | None:
     domain = (0, max(int(data["n"].max()), 1))
     return figure(
         "balance",
-        "Prompts by category and method",
-        "How many prompts there are, in a panel for each label and language. Prompts that no "
-        "method wrote stand under (none).",
         cells(data, "n", domain, "category", "method", panel="panel"),
         counts,
     )

@@ -30,13 +30,6 @@ from or_eval.analysis.figures.of_cells import grey_note, rate_cells
 from or_eval.analysis.rates import LABEL_OF
 from or_eval.schema import ResponseClass
 
-_TITLES = {
-    "category": "Over-refusal by risk category",
-    "language": "Over-refusal by model and language",
-    "method": "Over-refusal by rewriting method",
-    "source": "Over-refusal by source of the prompts",
-    "sensitive_part": "Over-refusal by place of the sensitive part",
-}
 _DATA = ["n", "refused", "rate", "lower", "upper"]
 # Two hues that meet between the refusals and the answers; the more refused, the stronger.
 _CLASSES = {
@@ -73,8 +66,7 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     if data["model"].nunique() > MOST_COLOURS:
         order = [*_by_rate(data, "model"), *_by_rate(data, column)]
         chart = rate_cells(data, "model", column, order)
-        note = "Share of safe prompts refused; in small figures the 95 % interval."
-        return figure(name, _TITLES[column], note, chart, table, *grey_note(data))
+        return figure(name, chart, table, *grey_note(data), note="of_cells")
     domain = shares(data["lower"], data["upper"])
     along = {
         "scale": alt.Scale(domain=domain, nice=False, zero=False),
@@ -83,8 +75,7 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     tooltip = tooltips("model", column, "interval")
     down = (column, _by_rate(data, column))
     chart = dots(data, "rate", along, down, ("model", "Model"), tooltip)
-    note = "Share of safe prompts refused, with 95 % intervals; in order of the mean."
-    return figure(name, _TITLES[column], note, chart, table, *hollow_note(data))
+    return figure(name, chart, table, *hollow_note(data))
 
 
 def category_bars(rates: pd.DataFrame) -> Figure | None:
@@ -106,8 +97,6 @@ def category_bars(rates: pd.DataFrame) -> Figure | None:
     chart = bars(data, down, alt.X("rate:Q", axis=axis), ends=data, tooltip=tooltip)
     return figure(
         "category-bars",
-        "Over-refusal by risk category, over all models",
-        "Share of safe prompts refused, with 95 % intervals.",
         finished(chart.properties(width=PLOT_WIDTH), least=LEAST),
         known[["category", *_DATA]],
     )
@@ -141,9 +130,6 @@ def trends(rates: pd.DataFrame) -> Figure | None:
     chart = alt.layer(base.mark_line(strokeWidth=1.4).encode(**place), points)
     return figure(
         "trends",
-        "Over-refusal along the categories",
-        "Share of safe prompts refused by each model; categories in order of the mean. Lines "
-        "help the eye from one category to the next.",
         finished(chart.properties(width=PLOT_WIDTH, height=260), least=LEAST),
         known[["model", "category", *_DATA]],
     )
@@ -182,9 +168,6 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     chart, margin = alt.concat(*panels, columns=2), name_room(data["model"])
     return figure(
         "classes",
-        "How models respond",
-        "Shares of the response classes; the black mark is the 95 % interval of where refusals "
-        "(all classes but direct_answer) end.",
         finished(chart, least=300, panels=len(panels), margin=margin, legend=names),
         known[["model", "label", "response_class", "n", "total", "share", "lower", "upper"]],
         corrected_note(rates),
@@ -221,9 +204,6 @@ def funnel(rows: pd.DataFrame) -> Figure | None:
     chart = alt.layer(chart, counts.encode(x=along, y=y, text="count:N"))
     return figure(
         "funnel",
-        "What each stage kept and dropped",
-        "Rows that came out of each stage of the build, and below them those that it dropped, "
-        "by the reason.",
         finished(chart.properties(width=PLOT_WIDTH, height=20 * len(order)), least=LEAST),
         rows,
     )

@@ -64,10 +64,6 @@ def radar(rates: pd.DataFrame) -> Figure | None:
     chart = alt.concat(*panels, columns=min(_COLUMNS, len(panels)))
     return figure(
         "radar",
-        "Over-refusal over categories, model by model",
-        "How far out a corner lies is the share of safe prompts refused, with its 95 % interval. "
-        "Rings stand at 25, 50, 75 and 100 %. The lines make a shape to recognise, and the order "
-        "of the categories is that of their names.",
         finished(chart, least=_width(angles) + _GAP, panels=len(panels), margin=None),
         known[["model", "category", "n", "refused", "rate", "lower", "upper"]],
         *hollow_note(data),

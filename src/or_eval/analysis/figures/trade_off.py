@@ -98,10 +98,6 @@ def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Fi
     panel, legend = _panel(data, fit), data["entry"]
     return figure(
         "trade-off",
-        "Over-refusal and toxic rejection",
-        "A numbered point per model with 95 % intervals; up and to the left is better: toxic "
-        "prompts refused, harmless ones answered. On the dashed diagonal a model refuses "
-        "regardless of harm.",
         finished(panel, least=_LEAST, panels=1, margin=66, legend=legend, square=True),
         points,
         *more,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.report.contents import Browser, Pick
-from or_eval.analysis.report.viewer_links import sample_link
+from or_eval.analysis.report.tested import sample_link
 from or_eval.analysis.samples import details_of
 from or_eval.analysis.tables import plain, records
 from or_eval.analysis.wording import counted

@@ -8,13 +8,11 @@ import pandas as pd
 
 from or_eval.analysis.conditions import differing_settings
 from or_eval.analysis.configuration import mixed_scoring
-from or_eval.analysis.figures.differences import RUNS as CHANGES
 from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
-from or_eval.analysis.report.tested import facts, run_table, title_of
-from or_eval.analysis.report.viewer_links import log_folder
+from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
 from or_eval.analysis.run_changes import RUNS, Changes
 from or_eval.analysis.tables import records
 
@@ -67,7 +65,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         },
         log_dir=folder,
         settings=worded("settings", settings),
-        figures=[figure] if (figure := differences(found.rates, CHANGES)) else [],
+        figures=[figure] if (figure := differences(found.rates)) else [],
         browser=browser,
         picks=picks(before, flags, browser) if len(flips) else [],
     )

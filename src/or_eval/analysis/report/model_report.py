@@ -16,8 +16,7 @@ from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Browser, Report, ReportTable, worded
 from or_eval.analysis.report.model_tables import model_tables, models_table
 from or_eval.analysis.report.sentences import answers
-from or_eval.analysis.report.tested import facts, run_table, title_of
-from or_eval.analysis.report.viewer_links import log_folder
+from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.scorecard import Scorecard
 from or_eval.analysis.tables import plain, records

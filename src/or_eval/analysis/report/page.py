@@ -10,7 +10,7 @@ from urllib.parse import quote as quoted
 import pandas as pd
 from markupsafe import Markup
 
-from or_eval.analysis.figures.html_page import render_page
+from or_eval.analysis.figures.saving import render_page
 from or_eval.analysis.report.contents import ALSO, Report, report_file
 from or_eval.analysis.report.forms import HEADLINE, shown_table
 
@@ -19,7 +19,7 @@ MOST_ROWS = 500
 
 
 def page(report: Report, made: dict[str, Any], above: str = "") -> str:
-    """Render a report; all its data pass :func:`or_eval.analysis.figures.html_page.render_page`.
+    """Render a report; all its data pass :func:`or_eval.analysis.figures.saving.render_page`.
 
     Args:
         report: The report.

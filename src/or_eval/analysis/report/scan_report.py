@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from or_eval.analysis.report.contents import Report, sentences, worded
-from or_eval.analysis.report.tested import days
-from or_eval.analysis.report.viewer_links import below, log_folder
+from or_eval.analysis.report.tested import below, days, log_folder
 from or_eval.analysis.scans import SCANNER, Scans, refused_share, transcript_rates
 from or_eval.analysis.tables import records
 from or_eval.analysis.wording import named

@@ -1,17 +1,22 @@
-"""What was tested: a row per log, and the facts that stand on the first screen."""
+"""What was tested: a row per log, the facts of the first screen, and where samples are seen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from posixpath import commonpath
+from urllib.parse import quote
 
 import pandas as pd
 
 from or_eval.analysis.conditions import SYSTEM_PROMPT, settings_of
 from or_eval.analysis.configuration import judge_of, score_params, version_of
 from or_eval.analysis.logs import LogHead
-from or_eval.analysis.report.viewer_links import below
 from or_eval.analysis.wording import joined, named
+
+ADDRESS = "http://127.0.0.1:7575"
+"""Where ``inspect view`` serves by default."""
 
 _STORED = "not known (stored responses)"
 _DEFAULT = "the model's own"
@@ -136,3 +141,33 @@ def _decided_by(responses: pd.DataFrame) -> str:
 
 def _in_utc(created: str) -> str:
     return datetime.fromisoformat(created).astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def log_folder(logs: Sequence[str]) -> str:
+    """Give the folder that all logs lie in, to start ``inspect view --log-dir`` on.
+
+    Logs on different file systems have none: then that of the first.
+    """
+    folders = [_located(log).rpartition("/")[0] for log in logs]
+    try:
+        if "://" not in folders[0]:
+            return commonpath(folders)
+        scheme, _, _ = folders[0].partition("://")
+        return f"{scheme}://{commonpath([f.removeprefix(f'{scheme}://') for f in folders])}"
+    except ValueError:
+        return folders[0]
+
+
+def below(folder: str, log: str) -> str:
+    """Name a log by its path below a folder of logs."""
+    return _located(log).removeprefix(folder).lstrip("/")
+
+
+def sample_link(folder: str, log: str, sample_id: str, epoch: int) -> str:
+    """Give the address of a sample in a viewer that was started on a folder of logs."""
+    name = quote(below(folder, log))
+    return f"{ADDRESS}/#/logs/{name}/samples/sample/{quote(sample_id, safe='')}/{epoch}/"
+
+
+def _located(log: str) -> str:
+    return log if "://" in log else str(Path(log).absolute())
