@@ -180,7 +180,7 @@ def test_the_table_for_hibayes_is_the_one_in_the_docs(
     rows = {"x": 1.0, "y": float("nan"), "z": 0.0}
     samples = [made_sample(key, value, language="en") for key, value in rows.items()]
     made_log(tmp_path / "a.eval", "m", [*samples, made_sample("t", 1.0, label="toxic")])
-    docs = (Path(__file__).parents[1] / "docs" / "analysis.md").read_text("utf-8")
+    docs = (Path(__file__).parents[1] / "docs" / "reference" / "findings.md").read_text("utf-8")
     code = docs.partition("<!-- hibayes -->\n```python\n")[2].partition("```")[0]
     monkeypatch.chdir(tmp_path)
     exec(code, {"logs": read_logs(tmp_path)})

@@ -14,7 +14,7 @@ from or_eval.analysis.rates import rates
 from or_eval.analysis.response_table import COLUMNS, write_responses
 from or_eval.analysis.responses import RECORD, VERDICT, Logs, read_logs
 
-DOCS = Path(__file__).parents[1] / "docs" / "analysis.md"
+DOCS = Path(__file__).parents[1] / "docs" / "reference" / "findings.md"
 HALF = "half of a pair: \ud83d."
 
 
