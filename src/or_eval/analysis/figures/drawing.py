@@ -112,9 +112,8 @@ def drawn(rates: pd.DataFrame, *names: str) -> pd.DataFrame:
         as a person reads them; ``bounded``, whether there is an interval; and bounds at the rate
         itself where there is none.
     """
-    bounds = zip(rates["rate"], rates["lower"], rates["upper"], strict=True)
     return with_shown_names(rates, *names).assign(
-        interval=[with_interval(*estimate) for estimate in bounds],
+        interval=list(map(with_interval, rates["rate"], rates["lower"], rates["upper"])),
         bounded=rates["lower"].notna() & rates["upper"].notna(),
         lower=rates["lower"].fillna(rates["rate"]),
         upper=rates["upper"].fillna(rates["rate"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -70,19 +71,14 @@ def method_similarity(
         raise ValueError(f"embedding {int(np.argmin(lengths))} of the prompts has the length 0")
     unit = pd.DataFrame(vectors / lengths)
     seeds = known["seed_id"].to_numpy() if same_seed else np.zeros(len(known))
-    parts = {
-        str(method): (unit.loc[at].groupby(seeds[at]).sum(), pd.Series(seeds[at]).value_counts())
-        for method, at in known.groupby("method", sort=True).indices.items()
-    }
+    by_method = known.groupby("method", sort=True).indices
+    sums = {name: unit.loc[at].groupby(seeds[at]).sum() for name, at in by_method.items()}
+    sizes = {name: pd.Series(seeds[at]).value_counts() for name, at in by_method.items()}
     found = []
-    for method, (sums, sizes) in parts.items():
-        for other, (other_sums, other_sizes) in parts.items():
-            shared = sums.index.intersection(other_sums.index)
-            total = float((sums.loc[shared] * other_sums.loc[shared]).to_numpy().sum())
-            pairs = int((sizes[shared] * other_sizes[shared]).sum())
-            if method == other:
-                own = int(sizes[shared].sum())
-                total, pairs = total - own, pairs - own
-            if pairs:
-                found.append((method, other, total / pairs, pairs))
+    for one, other in product(sums, repeat=2):
+        shared = sums[one].index.intersection(sums[other].index)
+        total = float((sums[one].loc[shared] * sums[other].loc[shared]).to_numpy().sum())
+        own = int(sizes[one][shared].sum()) if one == other else 0
+        if pairs := int((sizes[one][shared] * sizes[other][shared]).sum()) - own:
+            found.append((str(one), str(other), (total - own) / pairs, pairs))
     return pd.DataFrame(found, columns=["method", "other", "similarity", "pairs"])

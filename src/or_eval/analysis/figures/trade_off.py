@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from or_eval.analysis.estimates import with_bounds
 from or_eval.analysis.figures.drawing import (
     COLOURS,
     MOST_COLOURS,
@@ -31,7 +32,10 @@ _SIDE, _LEAST = 440, 296
 _FIT_FROM = 6
 _SIGNIFICANT = 0.05
 _BOTH = ("over_refusal", "toxic_rejection")
-_ENDS = {"rate": "", "lower": "_lower", "upper": "_upper"}
+_TITLES = (
+    "Over-refusal rate (safe prompts refused)",
+    "Toxic rejection rate (toxic prompts refused)",
+)
 
 
 class Fit(NamedTuple):
@@ -82,26 +86,21 @@ def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Fi
         return None
     several = points["model"].replace(bases or {}).nunique() < len(points)
     fit = None if several else quadratic_fit(points["over_refusal"], points["toxic_rejection"])
-    more = []
-    if fit is not None and fit.chance >= _SIGNIFICANT:
-        fit = None
+    fit = None if fit is None or fit.chance >= _SIGNIFICANT else fit
+    data, more = _readable(points), []
     if fit is not None:
         curve = (
             "The curve is a quadratic fit over {count} models (adjusted R² {explained}), between "
             "dotted lines its 95 % band; with few models it is no more than a guide to the eye."
         )
         more.append(said(curve, count=len(points), explained=f"{fit.explained:.2f}"))
-    data = _readable(points)
     if data["colour"].nunique() > 1:
         alike = "Models of one maker share a colour; those that Inspect doesn't know are grey."
         more.append(said(alike))
-    panel, legend = _panel(data, fit), data["entry"]
-    return figure(
-        "trade-off",
-        finished(panel, least=_LEAST, panels=1, margin=66, legend=legend, square=True),
-        points,
-        *more,
-    )
+    panel = alt.concat(alt.layer(*_layers(data, fit)).properties(width=_SIDE, height=_SIDE))
+    legend = data["entry"]
+    chart = finished(panel, least=_LEAST, panels=1, margin=66, legend=legend, square=True)
+    return figure("trade-off", chart, points, *more)
 
 
 def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | None:
@@ -122,28 +121,20 @@ def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | 
     fitted, half = places @ weights, t_quantile(freedom) * spread
     left = float(((y - np.polyval(weights, x)) ** 2).sum())
     total = float(((y - y.mean()) ** 2).sum())
-    curve = pd.DataFrame({"over_refusal": along, "fitted": fitted})
     share = left / total if total else 0.0
-    return Fit(
-        curve.assign(lower=fitted - half, upper=fitted + half),
-        1 - share * (len(x) - 1) / freedom,
-        share ** (freedom / 2),
-    )
+    curve = pd.DataFrame({"over_refusal": along, "fitted": fitted})
+    curve = curve.assign(lower=fitted - half, upper=fitted + half)
+    return Fit(curve, 1 - share * (len(x) - 1) / freedom, share ** (freedom / 2))
 
 
 def _points(rates: pd.DataFrame) -> pd.DataFrame:
     """Give a row per model that has both rates, numbered from the lowest over-refusal on."""
-    known = rates.dropna(subset=["rate"])
-    wide = pd.concat(
-        [
-            known.pivot(index="model", columns="measure", values=part).add_suffix(end)
-            for part, end in _ENDS.items()
-        ],
-        axis="columns",
-    )
-    columns = [f"{name}{end}" for name in _BOTH for end in _ENDS.values()]
-    data = wide.reindex(columns=columns).dropna(subset=list(_BOTH)).astype("float64").reset_index()
-    data = data.sort_values([*_BOTH, "model"], ignore_index=True)
+    known = rates.dropna(subset=["rate"]).set_index(["model", "measure"])
+    wide = known[["rate", "lower", "upper"]].unstack("measure")
+    ends = {"rate": "", "lower": "_lower", "upper": "_upper"}
+    wide.columns = pd.Index([f"{measure}{ends[part]}" for part, measure in wide.columns])
+    data = wide.reindex(columns=with_bounds(*_BOTH)).dropna(subset=list(_BOTH)).astype("float64")
+    data = data.reset_index().sort_values([*_BOTH, "model"], ignore_index=True)
     data.insert(0, "number", range(1, len(data) + 1))
     data.insert(2, "maker", [maker(model) for model in data["model"]])
     return data
@@ -155,76 +146,56 @@ def _readable(points: pd.DataFrame) -> pd.DataFrame:
     makers = points["maker"].dropna().unique()
     colours = dict(zip(sorted(makers), COLOURS, strict=False))
     alike = len(makers) > MOST_COLOURS or points["maker"].isna().all()
+    model = points["model"].map(names)
     data = points.assign(
-        model=points["model"].map(names),
+        model=model,
         colour=[COLOURS[0] if alike else colours.get(name, NEUTRAL) for name in points["maker"]],
-        entry=[
-            f"{number}  {names[model]}"
-            for number, model in zip(points["number"], points["model"], strict=True)
-        ],
+        entry=points["number"].astype(str) + "  " + model,
         maker=points["maker"].fillna(said("not known")),
     )
     for name in _BOTH:
-        estimates = zip(*(points[f"{name}{end}"] for end in _ENDS.values()), strict=True)
-        data[f"{name}_text"] = [with_interval(*estimate) for estimate in estimates]
-        for end in ("_lower", "_upper"):
-            data[name + end] = data[name + end].fillna(data[name])
+        rate, lower, upper = (points[end] for end in with_bounds(name))
+        texts = map(with_interval, rate, lower, upper)
+        bounds = {f"{name}_lower": lower.fillna(rate), f"{name}_upper": upper.fillna(rate)}
+        data = data.assign(**{f"{name}_text": list(texts)}, **bounds)
     return data
 
 
-def _panel(data: pd.DataFrame, fit: Fit | None) -> Any:
+def _layers(data: pd.DataFrame, fit: Fit | None) -> list[Any]:
+    """Draw where a model refuses regardless of harm, the fit, the intervals, and the models."""
     domains = [shares(data[f"{name}_lower"], data[f"{name}_upper"]) for name in _BOTH]
     x, y = (alt.Scale(domain=list(side), nice=False, zero=False) for side in domains)
-    titles = (
-        said("Over-refusal rate (safe prompts refused)"),
-        said("Toxic rejection rate (toxic prompts refused)"),
-    )
-    across, up = (rate_axis(*of) for of in zip(titles, domains, strict=True))
+    across, up = (rate_axis(said(of), side) for of, side in zip(_TITLES, domains, strict=True))
     place = {
         "x": alt.X("over_refusal:Q", scale=x, axis=across),
         "y": alt.Y("toxic_rejection:Q", scale=y, axis=up),
     }
+    base = alt.Chart(data)
     colour = alt.Color(
         "entry:N",
         scale=alt.Scale(domain=data["entry"].tolist(), range=data["colour"].tolist()),
         legend=alt.Legend(title=said("Models"), symbolType="circle", symbolLimit=0),
     )
-    base = alt.Chart(data)
-    intervals = [
-        {"x": alt.X("over_refusal_lower:Q", scale=x), "x2": "over_refusal_upper:Q"},
-        {"y": alt.Y("toxic_rejection_lower:Q", scale=y), "y2": "toxic_rejection_upper:Q"},
-    ]
-    disc = base.mark_point(filled=True, size=190, stroke="white", strokeWidth=1)
-    number = base.mark_text(fontSize=10, fontWeight="bold", baseline="middle", color="white")
-    tooltip = tooltips("model", "maker", "over_refusal_text", "toxic_rejection_text")
-    layers = [
-        _diagonal(place, domains),
-        *([] if fit is None else _curve(fit, place, y)),
-        *(base.mark_rule(strokeWidth=1.2).encode(**place | of, color=colour) for of in intervals),
-        disc.encode(**place, color=colour, tooltip=tooltip),
-        number.encode(**place, text="number:Q"),
-    ]
-    return alt.concat(alt.layer(*layers).properties(width=_SIDE, height=_SIDE))
-
-
-def _diagonal(place: dict[str, Any], domains: list[tuple[float, float]]) -> Any:
-    """Draw where a model refuses as many safe as toxic prompts, as far as that is in sight."""
     ends = (max(low for low, _ in domains), min(high for _, high in domains))
-    both = pd.DataFrame({name: ends if ends[0] < ends[1] else [] for name in _BOTH}, dtype=float)
-    line = alt.Chart(both)
+    both = dict.fromkeys(_BOTH, ends if ends[0] < ends[1] else ())
+    line = alt.Chart(pd.DataFrame(both, dtype=float))
     words = line.transform_filter(f"datum.over_refusal == {ends[1]}").mark_text(
         text=said("refuses regardless of harm"), align="right", dx=-6, dy=12, fontSize=11
     )
-    drawn = line.mark_line(color=NEUTRAL, strokeDash=[6, 4], strokeWidth=1.2)
-    return drawn.encode(**place) + words.encode(**place)
-
-
-def _curve(fit: Fit, place: dict[str, Any], y: Any) -> list[Any]:
-    base = alt.Chart(fit.curve)
-    styles = {"fitted": [1, 0], "lower": [2, 3], "upper": [2, 3]}
-    return [
-        base.mark_line(color=NEUTRAL, strokeDash=dash, strokeWidth=1.5, clip=True).encode(
-            x=place["x"], y=alt.Y(f"{column}:Q", scale=y)
-        )
-        for column, dash in styles.items()
-    ]
+    diagonal = line.mark_line(color=NEUTRAL, strokeDash=[6, 4], strokeWidth=1.2)
+    layers = [diagonal.encode(**place), words.encode(**place)]
+    for column, dash in {"fitted": [1, 0], "lower": [2, 3], "upper": [2, 3]}.items():
+        if fit is not None:
+            curve = alt.Chart(fit.curve).mark_line(
+                color=NEUTRAL, strokeDash=dash, strokeWidth=1.5, clip=True
+            )
+            layers.append(curve.encode(x=place["x"], y=alt.Y(f"{column}:Q", scale=y)))
+    for axis, name, scale in (("x", "over_refusal", x), ("y", "toxic_rejection", y)):
+        channel = (alt.X if axis == "x" else alt.Y)(f"{name}_lower:Q", scale=scale)
+        of = {axis: channel, f"{axis}2": f"{name}_upper:Q", "color": colour}
+        layers.append(base.mark_rule(strokeWidth=1.2).encode(**place | of))
+    disc = base.mark_point(filled=True, size=190, stroke="white", strokeWidth=1)
+    number = base.mark_text(fontSize=10, fontWeight="bold", baseline="middle", color="white")
+    tooltip = tooltips("model", "maker", "over_refusal_text", "toxic_rejection_text")
+    points = disc.encode(**place, color=colour, tooltip=tooltip)
+    return [*layers, points, number.encode(**place, text="number:Q")]

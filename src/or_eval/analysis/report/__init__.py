@@ -138,7 +138,7 @@ def write_scan_report(scans: Sequence[Path], out: str | PathLike[str]) -> Path:
         LogError: The scans can't be used, or `out` holds something else than a report.
         PrerequisiteError: An optional dependency is missing.
     """
-    _check_needs("scout", "inspect_scout")
+    _check_needs("inspect_scout", extra="scout")
     _check_needs()
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.scan_report import scan_report
@@ -148,7 +148,7 @@ def write_scan_report(scans: Sequence[Path], out: str | PathLike[str]) -> Path:
     return write_folder(scan_report(read_scans(scans)), Path(out))
 
 
-def _check_needs(extra: str = "report", *needed: str) -> None:
+def _check_needs(*needed: str, extra: str = "report") -> None:
     """Check that an extra is installed, before logs are read for nothing."""
     missing = [name for name in needed or _NEEDED if find_spec(name) is None]
     if missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -86,7 +85,9 @@ def browse(
     models = sorted(responses["model"].unique())
     limit = max(_LEAST_RESPONSE, min(_RESPONSE_LIMIT, _RESPONSE_BUDGET // max(len(rows), 1)))
     answers: dict[str, list[dict[str, Any]]] = {key: [] for key in ids}
-    for row, details in _read(rows, scorer):
+    rows = rows.sort_values(["model", "log", "epoch", "sample_id"], kind="stable")
+    told = tracked(rows.to_dict("records"), "Reading responses")
+    for row, (_, details) in zip(told, details_of(rows, scorer), strict=True):
         answers[row["id"]].append(_response(row, details, models, folder, limit))
     held: dict[str, dict[str, Any]] = {}
     used = 0
@@ -160,14 +161,6 @@ def _chosen(responses: pd.DataFrame, flags: pd.DataFrame) -> list[str]:
     return [str(key) for key in first[(total <= _MOST_RESPONSES) | (total == total.iloc[0])]]
 
 
-def _read(rows: pd.DataFrame, scorer: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Read the details of rows one after the other: whole responses may be large."""
-    ordered = rows.sort_values(["model", "log", "epoch", "sample_id"], kind="stable")
-    told = tracked(ordered.to_dict("records"), "Reading responses")
-    for row, (_, details) in zip(told, details_of(ordered, scorer), strict=True):
-        yield {str(name): value for name, value in row.items()}, details
-
-
 def _prompt(key: str, prompts: pd.DataFrame, answers: list[dict[str, Any]]) -> dict[str, Any]:
     fields = {field: plain(prompts.at[key, field]) for field in _FIELDS}
     return {
@@ -179,15 +172,16 @@ def _prompt(key: str, prompts: pd.DataFrame, answers: list[dict[str, Any]]) -> d
 
 
 def _response(
-    row: dict[str, Any], details: dict[str, Any], models: list[str], folder: str, limit: int
+    row: dict[Any, Any], details: dict[str, Any], models: list[str], folder: str, limit: int
 ) -> dict[str, Any]:
     """Give one response; its text comes in parts, every other of which is evidence."""
     text = details["response"] or ""
     refused = plain(row["refused"])
+    word = "refused" if refused else "answered"
     said = {
         "model": models.index(row["model"]),
         "epoch": int(row["epoch"]),
-        "class": _class(refused, plain(row["response_class"])),
+        "class": "no verdict" if refused is None else plain(row["response_class"]) or word,
         "refused": refused,
         "certain": plain(row["certain"]),
         "stage": plain(row["decided_by"]),
@@ -201,12 +195,6 @@ def _response(
         "response": marked_parts(text, _evidence(details["stages"], text), limit),
         "link": sample_link(folder, row["log"], row["sample_id"], int(row["epoch"])),
     }
-
-
-def _class(refused: bool | None, response_class: str | None) -> str:
-    if refused is None:
-        return "no verdict"
-    return response_class or ("refused" if refused else "answered")
 
 
 def _evidence(stages: Any, response: str) -> list[tuple[int, int]]:
