@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,19 +39,16 @@ RECIPE: dict[str, Any] = {
         {"stage": "publish", "licence": "mit"},
     ],
 }
+_STAGES = ("seeds", "split", "publish")
+_PLACES = (
+    *("title", "description", "citation", "models.writer", "seeds.data", "seeds.models.writer"),
+    *("split.subsets.full.note", "publish.title", "publish.description", "publish.note"),
+    *("publish.tags", "publish.sources"),
+)
 FIELDS = {
-    "title": "title",
-    "description": "description",
-    "citation": "citation",
-    "models.writer": "models.writer",
-    "seeds.data": "stages.0.data",
-    "seeds.models.writer": "stages.0.models.writer",
-    "split.subsets.full.note": "stages.1.subsets.full.note",
-    "publish.title": "stages.2.title",
-    "publish.description": "stages.2.description",
-    "publish.note": "stages.2.note",
-    "publish.tags": "stages.2.tags",
-    "publish.sources": "stages.2.sources",
+    place: f"stages.{_STAGES.index(stage)}.{rest}" if stage in _STAGES else place
+    for place in _PLACES
+    for stage, _, rest in [place.partition(".")]
 }
 
 
@@ -74,6 +72,22 @@ def written(folder: Path, said: dict[str, Any], rows: int = 3) -> Path:
     path = folder / "mine.yaml"
     path.write_text(text.replace("DATA", str(folder / "seeds.csv")), "utf-8")
     return path
+
+
+def own_stage(folder: Path, body: str, fields: str = "") -> str:
+    """Write a stage of one's own: the end of what it does, and its fields."""
+    (folder / "own.py").write_text(
+        "from typing import Any\nfrom or_eval.dataset_builders.engine.stage import *\n"
+        f"class STAGE(Stage):\n    {fields or 'pass'}\n"
+        f"    def run(self, rows, build):\n        yield from map(Kept, rows)\n        {body}\n"
+    )
+    return str(folder / "own.py")
+
+
+def built(recipe: Path, out: Path, told: list[str] | None = None, **asking: Any) -> None:
+    Build(
+        load_recipe(recipe), out, Asking(**asking), say=([] if told is None else told).append
+    ).run()
 
 
 def parts_in(folder: Path) -> set[str]:
@@ -133,16 +147,12 @@ def test_words_are_no_keys(text):
     assert key_like(text) is None
 
 
-def test_a_name_says_that_what_stands_under_it_is_a_secret() -> None:
-    said = {"a": [{"api_key": ODD}, {"password": "open sesame now"}, {"token": "banana"}]}
-    assert [found.place for found in keys_in(said)] == [("a", 0, "api_key")]
-
-
-@pytest.mark.parametrize("name", ["secret_key", "openaiApiKey", "private_key", "accessToken", "passphrase", "userPassword", "aws_secret_access_key", "pwd", "cookie", "api_keys"])  # fmt: skip
-def test_more_names_of_secrets(name: str) -> None:
-    for value in ("abcd1234efgh", ["", "abcd1234efgh"]):
-        assert [found.place for found in keys_in({name: value})] == [(name,)]
-    assert list(keys_in({name: "short"})) == []
+@pytest.mark.parametrize("name", ["secret_key", "openaiApiKey", "private_key", "accessToken", "passphrase", "userPassword", "aws_secret_access_key", "pwd", "cookie", "api_keys", "api_key"])  # fmt: skip
+def test_a_name_says_that_what_stands_under_it_is_a_secret(name: str) -> None:
+    for value in ("abcd1234efgh", ["", "abcd1234efgh"], *([ODD] if name == "api_key" else [])):
+        assert [found.place for found in keys_in({"a": [{name: value}]})] == [("a", 0, name)]
+    for value in ("short", "open sesame now"):
+        assert list(keys_in({name: value})) == []
 
 
 @pytest.mark.parametrize(
@@ -215,17 +225,10 @@ def test_of_models_nothing_but_the_name_is_kept_in_a_build(tmp_path: Path) -> No
     ]
     said = put("models.writer", {"turns": members})
     said["stages"].insert(1, {"stage": "test_refusal", "models": []})
-    (tmp_path / "own.py").write_text(
-        "from typing import Any\n"
-        "from or_eval.dataset_builders.engine.stage import Kept, Stage\n"
-        "class STAGE(Stage):\n    models: list[Any]\n    other: Any\n"
-        "    def run(self, rows, build):\n        return map(Kept, rows)\n"
-    )
-    own = {"stage": str(tmp_path / "own.py"), "models": members, "other": {"model_args": ODD}}
-    said["stages"][1] = own
+    own = own_stage(tmp_path, "", "models: list[Any]; other: Any")
+    said["stages"][1] = {"stage": own, "models": members, "other": {"model_args": ODD}}
     out = tmp_path / "out"
-    build = Build(load_recipe(written(tmp_path, said)), out, Asking(), say=lambda line: None)
-    build.run()
+    built(written(tmp_path, said), out)
     assert parts_in(out) == set()
     assert not any(ODD.encode() in path.read_bytes() for path in out.rglob("*") if path.is_file())
     assert "openai-api/loopback/w" in (out / "dataset/README.md").read_text()
@@ -233,20 +236,13 @@ def test_of_models_nothing_but_the_name_is_kept_in_a_build(tmp_path: Path) -> No
 
 def test_another_argument_of_a_model_in_a_stages_parameters_runs_it_again(tmp_path: Path) -> None:
     said = json.loads(json.dumps(RECIPE))
-    (tmp_path / "own.py").write_text(
-        "from typing import Any\n"
-        "from or_eval.dataset_builders.engine.stage import Kept, Stage\n"
-        "class STAGE(Stage):\n    models: list[Any]\n"
-        "    def run(self, rows, build):\n        return map(Kept, rows)\n"
-    )
+    own = own_stage(tmp_path, "", "models: list[Any]")
     told: list[str] = []
     for size in (1, 1, 2):
         model = {"model": "a/b", "model_args": {"size": size}}
-        said["stages"][1] = {"stage": str(tmp_path / "own.py"), "models": [model]}
+        said["stages"][1] = {"stage": own, "models": [model]}
         said["stages"][2]["input"] = "own"
-        Build(
-            load_recipe(written(tmp_path, said)), tmp_path / "out", Asking(), say=told.append
-        ).run()
+        built(written(tmp_path, said), tmp_path / "out", told)
     assert [line for line in told if "own: " in line] == [
         "02 own: 3 rows in, 3 out",
         "02 own: done before, 3 rows",
@@ -255,25 +251,21 @@ def test_another_argument_of_a_model_in_a_stages_parameters_runs_it_again(tmp_pa
     ]
 
 
-ROW_FIELDS = {
-    "prompt": lambda key: row(key),
-    "'category'": lambda key: row(f"How? {len(key)} {hash(key)}", category=key),
-    "'source'": lambda key: row(f"How? {len(key)} {hash(key)}", source=key),
-    "'method'": lambda key: row(f"How? {len(key)} {hash(key)}", method=key),
-    "'seed_id'": lambda key: row(f"How? {len(key)} {hash(key)}", seed_id=key),
-    "'pair_id'": lambda key: row(f"How? {len(key)} {hash(key)}", pair_id=key),
-    "'meta.reply.1.text'": lambda key: row(
-        f"How? {len(key)} {hash(key)}", meta={"reply": ["", {"text": key}]}
-    ),
-    "as a name": lambda key: row(f"How? {len(key)} {hash(key)}", meta={key: 1}),
-}
+ROW_FIELDS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "prompt": lambda key: {"prompt": key},
+    **{f"'{name}'": lambda key, name=name: {name: key}
+       for name in ("category", "source", "method", "seed_id", "pair_id")},
+    "'meta.reply.1.text'": lambda key: {"meta": {"reply": ["", {"text": key}]}},
+    "as a name": lambda key: {"meta": {key: 1}},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("field", ROW_FIELDS)
 def test_a_key_in_a_row_stops_build_and_push(
     tmp_path: Path, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = {kind: ROW_FIELDS[field](key) for kind, key in KINDS.items()}
+    rows = {kind: row(**{"prompt": f"How? {kind}"} | ROW_FIELDS[field](key))
+            for kind, key in KINDS.items()}  # fmt: skip
     for kind, spoiled in rows.items():
         with pytest.raises(BuildError) as found:
             publish(tmp_path, {"full": [*SAFE, spoiled]})
@@ -310,15 +302,6 @@ def test_a_key_in_another_file_stops_a_push(tmp_path: Path) -> None:
     assert not [kind for kind, key in KINDS.items() if key_part(key) in said.output]
 
 
-OWN_STAGE = """\
-from or_eval.dataset_builders.engine.stage import *
-KEY = {key!r}
-class STAGE(Stage):
-    def run(self, rows, build):
-        for row in rows:
-            yield Kept(row)
-        build.{outcome}
-"""
 TOLD = {
     "figures": "table('found', [{'one': KEY}])",
     "models": "beside.models['judge'] = [KEY]",
@@ -332,15 +315,14 @@ def test_a_stage_can_tell_no_key_in_the_funnel(tmp_path: Path, place: str) -> No
     for kind, key in KINDS.items():
         if place == "subsets" and ("/" in key or "\n" in key):
             continue
-        own = tmp_path / "own.py"
-        own.write_text(OWN_STAGE.format(key=key, outcome=TOLD[place]))
         said = json.loads(json.dumps(RECIPE))
-        said["stages"][1] = {"stage": str(own)}
+        own = own_stage(tmp_path, f"KEY = {key!r}; build.{TOLD[place]}")
+        said["stages"][1] = {"stage": own}
         said["stages"][2]["input"] = "own"
         told: list[str] = []
         out = tmp_path / "out"
         with pytest.raises(BuildError, match=f"stage own: .*'{place}") as found:
-            Build(load_recipe(written(tmp_path, said)), out, Asking(), say=told.append).run()
+            built(written(tmp_path, said), out, told)
         assert key_part(key) not in str(found.value) + "".join(told), kind
         assert not (out / "dataset").exists()
 
@@ -392,8 +374,7 @@ def test_arguments_of_a_model_are_in_no_file_of_a_build(
             ],
         }
         out = tmp_path / "out"
-        asking = Asking(config={"max_retries": 0}, display="none")
-        Build(load_recipe(written(tmp_path, said)), out, asking, say=lambda line: None).run()
+        built(written(tmp_path, said), out, config={"max_retries": 0}, display="none")
     logs = list((out / "logs").glob("*.eval"))
     assert len(logs) == 2
     for log in logs:
@@ -411,10 +392,8 @@ def test_a_models_own_key_in_its_reply_is_not_published(
         option["model_args"] |= {"api_key": ODD}
         said = json.loads(json.dumps(RECIPE)) | {"models": {"responder": option}}
         said["stages"][1] = {"stage": "respond"}
-        recipe = load_recipe(written(tmp_path, said))
-        build = Build(recipe, tmp_path / "out", Asking(display="none"), say=lambda line: None)
         with pytest.raises(BuildError, match=r"'meta\.response' holds the value of") as found:
-            build.run()
+            built(written(tmp_path, said), tmp_path / "out", display="none")
     assert ODD not in str(found.value)
     assert not (tmp_path / "out/dataset").exists()
 
@@ -443,9 +422,9 @@ def test_a_models_name_holds_no_key(tmp_path: Path) -> None:
     path = written(tmp_path, RECIPE)
     for key in KINDS.values():
         role = f"writer={json.dumps({'model': 'openai/' + key})}"
-        for asking in (Asking(model=f"openai/{key}"), Asking(roles=(role,))):
+        for asking in ({"model": f"openai/{key}"}, {"roles": (role,)}):
             with pytest.raises(BuildError, match="the model's name holds") as found:
-                Build(load_recipe(path), tmp_path / "out", asking, say=lambda line: None).run()
+                built(path, tmp_path / "out", **asking)
             assert key_part(key) not in str(found.value)
 
 
@@ -467,12 +446,8 @@ def test_a_recipe_is_shown_without_what_its_models_are_reached_with(tmp_path: Pa
 def test_a_traceback_is_told_without_keys(tmp_path: Path) -> None:
     key = KINDS["Hugging Face"]
     for body in (f"raise ValueError('bad {key}')", f"int('{key}')"):
-        (tmp_path / "own.py").write_text(
-            "from or_eval.dataset_builders.engine.stage import *\n"
-            f"class STAGE(Stage):\n    def run(self, rows, build):\n        {body}\n        yield\n"
-        )
         said = json.loads(json.dumps(RECIPE))
-        said["stages"][1:] = [{"stage": str(tmp_path / "own.py")}]
+        said["stages"][1:] = [{"stage": own_stage(tmp_path, body)}]
         path = written(tmp_path, said)
         done = CliRunner().invoke(main, ["build", str(path), "--out", str(tmp_path / "out")])
         assert done.exit_code == 1

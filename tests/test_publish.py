@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from datasets import get_dataset_config_names, load_dataset
 
 from or_eval.dataset_builders.engine.rows import StoredRows, columns
 from or_eval.dataset_builders.engine.stage import Place, StageFacts
@@ -67,45 +66,20 @@ def test_each_subset_is_a_configuration_with_the_rows_of_it(built):
         assert pq.read_schema(path).equals(columns(), check_metadata=True)
 
 
-def test_datasets_and_our_loader_read_it(built, tmp_path):
-    folder = str(built / "dataset")
-    assert sorted(get_dataset_config_names(folder)) == sorted(SUBSETS)
-    assert len(load_dataset(folder, split="train", cache_dir=tmp_path)) == len(SAFE)
-    toxic = load_dataset(folder, "toxic", split="train", cache_dir=tmp_path)
-    assert toxic["prompt"] == [r.prompt for r in TOXIC]
-    loaded = load_prompts(built / "dataset" / "full" / "train.parquet")
-    assert loaded.records == SAFE
-
-
 def test_the_same_rows_give_the_same_bytes_anywhere(built, tmp_path, monkeypatch):
     monkeypatch.setenv("HOSTNAME", "another-machine")
     publish(tmp_path / "elsewhere", {**SUBSETS, "none": []}, earlier=EARLIER, recipe=RECIPE)
     assert files(tmp_path / "elsewhere" / "dataset") == files(built / "dataset")
 
 
-def test_the_header_is_what_the_hub_reads(card):
-    header = yaml.safe_load(card.split("---\n")[1])
-    assert header["license"] == "cc-by-4.0"
-    assert header["language"] == ["en", "es", "zh"]
-    assert header["pretty_name"] == "Test prompts"
-    assert header["size_categories"] == ["n<1K"]
-    assert {"or-eval", "not-for-all-audiences"} <= set(header["tags"])
-    assert [config["config_name"] for config in header["configs"]] == list(SUBSETS)
-    assert [config.get("default", False) for config in header["configs"]] == [True, False, False]
-
-
 @pytest.mark.parametrize(
     "line",
     [
         "No prompt was left for `none`, so there is no such configuration.",
-        'prompts = load_dataset("OWNER/NAME", "hard-1", split="train")',
-        "inspect eval or_eval/prompts -T data=OWNER/NAME:toxic --model PROVIDER/MODEL",
         "- merge: 9 prompts were taken from one.csv, xstest. 2 that one set calls safe and another toxic were left out: 0a1b, 2c3d.",
         "- rewrite: 85 rewrites of 40 seeds were wanted of the model a/b: 2 of each seed, by the method or_bench, and 5 more where too few were left; 5 could be used.",
-        "| seeds | 0 | 50 | 40 | not distinct: 7; refused: 3 |",
         "| moderate | 40 |  | 5 | unreadable \\| &lt;b>: 35 |",
         "| moderate | moderator | `gguf/m x.gguf`, `b/c` |",
-        "| seeds | `seeds.toml` | `0a1b2c3d4e5f` |",
         "  file: seeds.csv",
         "````yaml",
         "| test | 5 | written for this data set | that of this set |  |",
@@ -140,7 +114,8 @@ def test_without_subsets_there_is_one_configuration(tmp_path):
     assert result.rows == SAFE
     assert [(one.record, one.reason) for one in result.dropped] == [(SAFE[0], "duplicate")]
     assert result.tables["published"][0]["configuration"] == "default"
-    assert list(StoredRows(tmp_path / "dataset" / "default" / "train.parquet")) == SAFE
+    path = tmp_path / "dataset" / "default" / "train.parquet"
+    assert list(StoredRows(path)) == load_prompts(path).records == SAFE
 
 
 def test_parts_named_as_inputs_are_configurations(tmp_path):
@@ -216,10 +191,6 @@ def test_what_a_killed_run_left_is_cleared(tmp_path):
 def test_a_name_that_is_no_configuration_is_refused(tmp_path, name):
     with pytest.raises(BuildError, match="can't name a configuration"):
         publish(tmp_path, {name: SAFE})
-
-
-def test_what_is_published_passes_the_checks_of_push(built):
-    assert problems(read_dataset(built), []) == []
 
 
 @pytest.mark.parametrize(
@@ -350,24 +321,12 @@ def test_a_licence_that_nobody_knows_stops_it_with_the_source(tmp_path):
 
 
 def test_no_answer_of_a_model_is_published(tmp_path):
-    meta = {
-        "response": "Take a hammer.",
-        "answer": "And nails.",
-        "responder": "a/b",
-        "moderation_answer": {"c/d": "none"},
-    }
-    judged = StageFacts(
-        "judged",
-        "moderate",
-        3,
-        3,
-        {},
-        {"moderator": ["c/d"]},
-        {},
-        {},
-        {"text": "answer", "keep": "safe", "agree": "all", "unreadable": "withheld"},
-    )
+    kept = {"responder": "a/b", "moderation_answer": {"c/d": "none"}}
+    meta = {"response": "Take a hammer.", "answer": "And nails.", **kept}
+    said = {"text": "answer", "keep": "safe", "agree": "all", "unreadable": "withheld"}
+    asked = {"moderator": ["c/d"]}
+    judged = StageFacts("judged", "moderate", 3, 3, {}, asked, {}, {}, said)
     publish(tmp_path, {"full": [row("Hi", meta=meta), *SAFE]}, earlier=[judged])
     found = next(iter(StoredRows(tmp_path / "dataset" / "full" / "train.parquet")))
-    assert found.meta == {"responder": "a/b", "moderation_answer": {"c/d": "none"}}
+    assert found.meta == kept
     assert problems(read_dataset(tmp_path), []) == []
