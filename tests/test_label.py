@@ -52,14 +52,9 @@ def test_each_stratum_has_its_minimum_and_the_rest_goes_by_size() -> None:
 
 def test_a_stratum_is_spread_over_classes_and_over_what_a_judge_disagrees_with() -> None:
     judged = ["direct_refusal"] * 9 + ["direct_answer"] + [None] * 10
-    rows = with_something_to_judge(
-        frame({("a", True): 200}).assign(
-            response_class=["direct_refusal"] * 150 + ["partial_refusal"] * 50,
-            judge_class=judged * 10,
-            error=None,
-            unscored_because=None,
-        )
-    )
+    classes = ["direct_refusal"] * 150 + ["partial_refusal"] * 50
+    rows = frame({("a", True): 200}).assign(response_class=classes, judge_class=judged * 10)
+    rows = with_something_to_judge(rows.assign(error=None, unscored_because=None))
     assert list(rows["judge_disagrees"]) == [said == "direct_answer" for said in judged * 10]
     unchecked = with_something_to_judge(rows.assign(refused=False, judge_class=None))
     assert not unchecked["judge_disagrees"].any()
@@ -96,21 +91,8 @@ def test_annotators_see_neither_model_nor_verdict(label_logs: Path, tmp_path: Pa
 
 def test_a_spreadsheet_goes_out_and_comes_back_once(label_logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
-    done(
-        "label",
-        "export",
-        label_logs,
-        "--out",
-        out,
-        "--size",
-        20,
-        "--annotator",
-        "ana",
-        "--annotator",
-        "bo",
-        "--language",
-        "zh",
-    )
+    who = ("--annotator", "ana", "--annotator", "bo")
+    done("label", "export", label_logs, "--out", out, "--size", 20, *who, "--language", "zh")
     names = [wording("zh").labels[c].name for c in ResponseClass]
     fill_in(out / "ana.xlsx", [names[3]] * 12, note=HOSTILE.replace("\x00", ""))
     fill_in(out / "bo.xlsx", [names[3]] * 8 + [names[0]] * 4)
@@ -147,9 +129,8 @@ def test_a_missing_extra_is_named_before_logs_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("or_eval.cli.label.options.find_spec", lambda name: None)
-    result = run(
-        "label", "export", tmp_path / "none", "--out", tmp_path / "out", "--annotator", "ana"
-    )
+    place = (tmp_path / "none", "--out", tmp_path / "out")
+    result = run("label", "export", *place, "--annotator", "ana")
     assert result.exit_code == 1
     assert how_to_install("label") in result.output
 
@@ -163,16 +144,10 @@ def test_logs_with_nothing_to_judge_are_told(tmp_path: Path) -> None:
 
 
 def annotation(who: int | str, label: str, **more: str) -> dict[str, Any]:
-    result = [{"from_name": "label", "type": "choices", "value": {"choices": [label]}}]
-    result += [
-        {"from_name": k, "type": "choices", "value": {"choices": [v]}} for k, v in more.items()
-    ]
-    return {
-        "completed_by": who,
-        "result": result,
-        "updated_at": "2026-01-01T00:00:00Z",
-        "was_cancelled": False,
-    }
+    said = {"label": label, **more}.items()
+    result = [{"from_name": k, "type": "choices", "value": {"choices": [v]}} for k, v in said]
+    at = {"updated_at": "2026-01-01T00:00:00Z", "was_cancelled": False}
+    return {"completed_by": who, "result": result, **at}
 
 
 def test_label_studios_export_is_read(label_logs: Path, tmp_path: Path) -> None:
