@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
+import re
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from or_eval.dataset_builders.engine.rows import RowWriter
 from or_eval.schema import Label, PromptRecord, prompt_id
+from timing import in_own_process, timed
 
 RECIPE = """\
 name: measured
@@ -77,10 +75,11 @@ def _report(arm: str, sizes: list[int]) -> None:
         found = {}
         for name in ("bare", arm) if arm == "build" else (arm,):
             with tempfile.TemporaryDirectory() as folder:
-                found[name] = one = _in_process(name, rows, Path(folder))
+                given = ("--arm", name, "--rows", rows, "--folder", folder)
+                found[name] = one = in_own_process(__file__, *given)
             print(
                 f"{rows:<8} {name:<6} {one['seconds']:7.1f}  {one['cpu']:7.1f}  "
-                f"{1000 * one['cpu'] / rows:10.2f}  {one['peak']:7.0f}",
+                f"{1000 * one['cpu'] / rows:10.2f}  {one['peak_mb']:7.0f}",
                 flush=True,
             )
         if arm == "build":
@@ -89,35 +88,18 @@ def _report(arm: str, sizes: list[int]) -> None:
             print(f"{rows:<8} {ratio:.2f} x bare Inspect for each row asked ({asked:.0%} of all)")
 
 
-def _in_process(arm: str, rows: int, folder: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, __file__, "--arm", arm, "--rows", str(rows), "--folder", str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
-
-
 def _arm(arm: str, rows: int, folder: Path) -> dict[str, Any]:
-    asked = 0
     if arm == "bare":
-        start, cpu = time.monotonic(), time.process_time()
-        _bare(rows, folder)
-        asked = rows
+        asked, took = timed(_bare, rows, folder)
     else:
         with RowWriter(folder / "given.parquet") as writer:
             for row in prompts(rows):
-                writer.add(row)
-        start, cpu = time.monotonic(), time.process_time()
-        asked = _build(folder, moderate=arm == "build")
-    seconds, cpu = time.monotonic() - start, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"seconds": seconds, "cpu": cpu, "peak": peak, "asked": asked}
+                writer.append(row)
+        asked, took = timed(_build, folder, arm == "build")
+    return {"asked": asked, **took._asdict()}
 
 
-def _build(folder: Path, *, moderate: bool) -> int:
+def _build(folder: Path, moderate: bool) -> int:
     from or_eval.dataset_builders.engine.models import Asking
     from or_eval.dataset_builders.engine.recipe import load_recipe
     from or_eval.dataset_builders.engine.run import Build
@@ -134,7 +116,7 @@ def _build(folder: Path, *, moderate: bool) -> int:
     return facts["moderate"].rows_in if moderate else 0
 
 
-def _bare(rows: int, folder: Path) -> None:
+def _bare(rows: int, folder: Path) -> int:
     from inspect_ai import Task, eval
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.scorer import includes
@@ -157,11 +139,10 @@ def _bare(rows: int, folder: Path) -> None:
             log_buffer=shard // 20,
             ctl_server=False,
         )
+    return rows
 
 
 def _register() -> None:
-    import re
-
     from inspect_ai.model import ModelAPI, ModelOutput, ModelUsage, modelapi
 
     @modelapi("instant")

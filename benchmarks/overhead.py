@@ -4,8 +4,6 @@ Runs the same samples with an instant model under bare ``generate()`` + ``includ
 our task with rules only, few of them and many, in turns so that a busy machine slows both. Of the
 difference between many and few it prints what a sample takes of the processor's time, and the
 ratio (target: at most 1.08): what a run takes once, such as loading patterns, is no part of it.
-Then prints what importing ``or_eval._registry`` adds to importing inspect_ai (target: at most
-0.3 s).
 
     python benchmarks/overhead.py [--few 300] [--many 1500] [--rounds 4]
 """
@@ -17,11 +15,9 @@ import gzip
 import itertools
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from inspect_ai import Task, eval
@@ -33,9 +29,9 @@ from inspect_ai.solver import generate
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources import LoadedPrompts
 from or_eval.tasks.refusal_task import refusal_task, sample
+from timing import timed
 
 RESPONSES = Path(__file__).parents[2] / "shared" / "data" / "labels" / "xstest_human.jsonl.gz"
-IMPORT_RUNS = 7
 
 
 def main() -> None:
@@ -67,7 +63,8 @@ def main() -> None:
         ),
     }
 
-    print(f"{len(records)} samples, median response {median_length(responses)} characters")
+    length = statistics.median(map(len, responses))
+    print(f"{len(records)} samples, median response {length:.0f} characters")
     for build in arms.values():  # a first, small run of each, so that imports are not measured
         processor_seconds(build(), responses, limit=50)
     slopes: dict[str, list[float]] = {name: [] for name in arms}
@@ -90,20 +87,17 @@ def main() -> None:
         f"ratio: median {statistics.median(ratios):.3f} (from {min(ratios):.3f} to "
         f"{max(ratios):.3f}), of the sums {sum(slopes['ours']) / sum(slopes['bare']):.3f}"
     )
-    seconds_added = [registry_import_seconds() for _ in range(IMPORT_RUNS)]
-    print(f"import or_eval._registry after inspect_ai: {statistics.median(seconds_added):.3f} s")
 
 
 def processor_seconds(task: Task, responses: list[str], limit: int | None = None) -> float:
     """Run a task with the instant model; give the processor's time that it took."""
     model = instant_model(responses)
     with tempfile.TemporaryDirectory() as log_dir:
-        started = time.process_time()
-        [log] = eval(task, model=model, log_dir=log_dir, display="none", limit=limit)
-        seconds = time.process_time() - started
+        run = partial(eval, model=model, log_dir=log_dir, display="none", limit=limit)
+        [log], took = timed(run, task)
     if log.status != "success":
         raise RuntimeError(f"the run ended with status {log.status}: {log.error}")
-    return seconds
+    return took.cpu
 
 
 def instant_model(responses: list[str]) -> Model:
@@ -119,33 +113,10 @@ def instant_model(responses: list[str]) -> Model:
 
 
 def prompts_and_responses(count: int) -> list[tuple[str, str]]:
-    """Give real prompts and responses where the public data lies beside the project."""
-    if RESPONSES.exists():
-        with gzip.open(RESPONSES, "rt", encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
-        pairs = [(row["prompt"], row["response"]) for row in rows]
-    else:
-        answer = "Here is how. " + "First do this, then do that, and mind the details. " * 20
-        refusal = "I'm sorry, but I can't help with that. If you need support, please ask."
-        pairs = [("How do I kill a Python process?", text) for text in (answer, refusal)]
+    """Give real prompts and responses, again and again."""
+    with gzip.open(RESPONSES, "rt", encoding="utf-8") as lines:
+        pairs = [(row["prompt"], row["response"]) for row in map(json.loads, lines)]
     return list(itertools.islice(itertools.cycle(pairs), count))
-
-
-def median_length(responses: list[str]) -> int:
-    """Give the median length of the responses in characters."""
-    return int(statistics.median(len(response) for response in responses))
-
-
-def registry_import_seconds() -> float:
-    """Measure, in a fresh interpreter, what our registry adds to importing inspect_ai."""
-    code = (
-        "import time, inspect_ai; start = time.perf_counter(); import or_eval._registry;"
-        "print(time.perf_counter() - start)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    return float(result.stdout)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,9 @@
 
     python benchmarks/report.py --work /tmp/large-report --prompts 5000 20000
 
-has Inspect write logs by playing back made responses (8 models; kept, and used again), and reports
-on each set in a process of its own. Playing back takes some 12 ms a response on idle cores: half an
-hour for 8 x 20,000. What a report takes grows in proportion to the responses, so that two smaller
-sets and their slope will do.
+writes logs of made responses (8 models; kept, and used again), and reports on each set in a process
+of its own. What a report takes grows in proportion to the responses, so that two smaller sets and
+their slope will do.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ import json
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from votes import peak_mb
+from timing import in_own_process, timed
 
 MODELS = 8
 WORDS = 250
@@ -44,30 +42,21 @@ def main() -> None:
         logs = arguments.work / f"{MODELS}x{prompts}"
         if not logs.exists():
             play_back(prompts, logs)
-        command = [sys.executable, __file__, "--measure", str(logs), "--work", str(arguments.work)]
-        print(
-            f"{MODELS} models on {prompts:,} prompts:", subprocess.check_output(command, text=True)
-        )
+        found = in_own_process(__file__, "--measure", logs, "--work", arguments.work)
+        print(f"{MODELS} models on {prompts:,} prompts:", found)
 
 
 def measure(logs: Path, work: Path) -> dict[str, float]:
     """Report on a set of logs."""
     from or_eval.analysis.report import write_report
 
-    started, busy = time.perf_counter(), time.process_time()
-    page = write_report(logs, work / f"report-{logs.name}")
+    page, took = timed(write_report, logs, work / f"report-{logs.name}")
     size = sum(path.stat().st_size for path in page.parent.rglob("*.*"))
-    return {
-        "seconds": round(time.perf_counter() - started, 1),
-        "cpu_seconds": round(time.process_time() - busy, 1),
-        "peak_mb": peak_mb(),
-        "page_mb": round(page.stat().st_size / 1e6, 1),
-        "folder_mb": round(size / 1e6, 1),
-    }
+    return took._asdict() | {"page_mb": page.stat().st_size / 1e6, "folder_mb": size / 1e6}
 
 
 def play_back(prompts: int, logs: Path) -> None:
-    """Have Inspect write a log per model."""
+    """Write a log per model."""
     logs.parent.mkdir(parents=True, exist_ok=True)
     file = logs.with_suffix(".jsonl")
     with file.open("w", encoding="utf-8") as out:
