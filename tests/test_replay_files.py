@@ -200,6 +200,17 @@ def test_wrong_arguments_get_one_clear_line(
     assert "\n" not in str(result.exception)
 
 
+def test_columns_are_found_however_they_are_written_and_told(tmp_path: Path) -> None:
+    row = {"Question": "p", "Model Response": "r", "MODEL-NAME": "m", "finishReason": "length"}
+    output = run_replay(write_jsonl(tmp_path / "r.jsonl", [row]), "--log-dir", tmp_path / "logs")
+    assert output.startswith(
+        "columns read: response in 'Model Response', model in 'MODEL-NAME', prompt in 'Question', "
+        "stop_reason in 'finishReason' (others: --response-column, --model-column, --prompt-column)"
+    )
+    [sample] = logs_of(tmp_path / "logs")["m"].samples or []
+    assert sample.output.stop_reason == "max_tokens"
+
+
 # --- A column for each model ----------------------------------------------------------------------
 
 WIDE: Rows = [

@@ -79,6 +79,7 @@ def classify(
     from or_eval.scorers.provider import read_output
     from or_eval.scorers.rules.language_pack import head_starts, language_codes
     from or_eval.scorers.score_record import as_row
+    from or_eval.sources.columns import columns_taken
     from or_eval.sources.errors import DataError
     from or_eval.sources.files import FileRows
     from or_eval.sources.responses import response_columns
@@ -109,6 +110,8 @@ def classify(
         raise DataError(
             f"{table.name}: already has a column '{taken}', which this command writes; rename it"
         )
+
+    click.echo(columns_taken(columns), err=True)
 
     def classified() -> Iterator[dict[str, Any]]:
         for row in _with_progress(opened, chain(table.rows, rows)):

@@ -21,6 +21,7 @@ PROMPT_ROLES = (
 )
 """What the columns of a prompt set say, each by a column of its own."""
 
+_BY_OPTION = ("prompt", "response", "model", "label")
 _IN_DIALOGUES = ("prompt", "response")
 _FIRST_COUNTS = ("stop_reason", "reasoning")
 
@@ -205,8 +206,19 @@ def _there_are(table: Table) -> str:
 
 def columns_for(role: str, columns: Sequence[str]) -> list[str]:
     """Give the columns whose names conventionally stand for a role, as ``prompt``."""
-    names = _conventions()["columns"][role]
-    return [column for column in columns if column.strip().casefold() in names]
+    names = set(map(_folded, _conventions()["columns"][role]))
+    return [column for column in columns if _folded(column) in names]
+
+
+def _folded(column: str) -> str:
+    return re.sub(r"[\s_-]+", "", column).casefold()
+
+
+def columns_taken(columns: Mapping[str, str]) -> str:
+    """Say in a line which columns are read, each by its role, and which options name others."""
+    said = ", ".join(f"{role} in {shown(column)}" for role, column in columns.items())
+    options = [f"--{role}-column" for role in columns if role in _BY_OPTION]
+    return f"columns read: {said}" + (f" (others: {', '.join(options)})" if options else "")
 
 
 def label_of_word(word: str) -> Label | None:

@@ -16,6 +16,7 @@ from or_eval.sources.columns import (
     PROMPT_ROLES,
     columns_by_role,
     columns_for,
+    columns_taken,
     layout_of,
     model_beside_response,
     no_column,
@@ -82,6 +83,12 @@ class ResponseFile:
     def models(self) -> list[str]:
         """Names of the models, as they stand in the file."""
         return [model for model in self.by_model if model is not None]
+
+    @property
+    def taken(self) -> str:
+        """Which columns are read as what, in a line."""
+        own = {role: c for role, c in self.columns.items() if c not in (_MODEL, _RESPONSE)}
+        return columns_taken(own)
 
     def answers_of(self, model: str) -> Answers:
         """Give a model's answers; a file that names no model serves any.

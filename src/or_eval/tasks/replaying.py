@@ -85,6 +85,7 @@ def replay_file(
         raise DataError("--source: says how to read --prompts, which isn't given")
     responses = load_responses(file, **columns)
     models = _models(responses, model)
+    yield responses.taken
     with _alone_in(log_dir):
         earlier = _earlier_logs(log_dir, models)
         if earlier and not overwrite:
