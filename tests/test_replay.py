@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from inspect_ai import eval as run_tasks
-from inspect_ai.analysis import evals_df, samples_df
+from inspect_ai.analysis import evals_df, messages_df, samples_df
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -120,6 +120,7 @@ def test_data_frames_tell_the_models_apart(two_logs: Path) -> None:
     samples = samples_df(str(two_logs), quiet=True)
     assert len(samples) == 60
     assert samples["id"].nunique() == 30
+    assert messages_df(str(two_logs), quiet=True)["message_id"].nunique() == 120
 
 
 def test_a_log_survives_being_written_again(two_logs: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import fsspec
 from inspect_ai import score
+from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
     EvalConfig,
     EvalDataset,
@@ -31,7 +32,7 @@ from inspect_ai.log import (
     list_eval_logs,
     read_eval_log,
 )
-from inspect_ai.model import ChatMessageUser, ModelUsage
+from inspect_ai.model import ChatMessageUser, GenerateConfig, ModelUsage
 from pydantic_core import to_json, to_jsonable_python
 
 from or_eval import __version__
@@ -223,9 +224,9 @@ def _samples(record: PromptRecord, responses: ResponseFile, model: str) -> Itera
     """Give a sample for each response to a prompt: the k-th is the k-th epoch's."""
     asked = sample(record)
     turns = [ChatMessageUser(content=asked.input)] if isinstance(asked.input, str) else asked.input
-    said = [turn.model_copy(update={"source": "input"}) for turn in turns]
     stored = responses.answers_of(model).get(prompt_id(record.prompt, record.before), [])
     for epoch, response in enumerate(stored or [None], start=1):
+        said = [turn.model_copy(update={"source": "input", "id": uuid4().hex}) for turn in turns]
         one = EvalSample(
             id=record.id,
             epoch=epoch,
@@ -240,7 +241,19 @@ def _samples(record: PromptRecord, responses: ResponseFile, model: str) -> Itera
             one.error = EvalError(message=line, traceback=line, traceback_ansi=line)
         else:
             one.output = response_output(responses, response, model)
+            one.output.message.id = uuid4().hex
             one.messages.append(one.output.message)
+            # What reads transcripts goes by the calls in them, not by the messages.
+            one.events.append(
+                ModelEvent(
+                    model=f"{PROVIDER}/{model}",
+                    input=said,
+                    tools=[],
+                    tool_choice="none",
+                    config=GenerateConfig(),
+                    output=one.output,
+                )
+            )
         yield one
 
 
