@@ -95,7 +95,7 @@ class Asker:
         left = self._left()
         with self.replies() as replies, self._silence_told():
             calls = Calls(replies, self._asking.prices, left)
-            yield lambda model, role: calls.metered(model.make(), model, role, self.stage)
+            yield lambda model, role: calls.watched(model.make(), model, role, self.stage)
 
     def ask(
         self, name: str, items: Iterable[tuple[Item, Sequence[Question[Came]]]]

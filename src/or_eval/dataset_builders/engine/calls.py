@@ -34,7 +34,7 @@ from or_eval.dataset_builders.engine.request_errors import (
 )
 from or_eval.dataset_builders.engine.stage import TARGET, estimated_tokens
 from or_eval.inspect_private import running_epoch
-from or_eval.solvers.structured_output import failure
+from or_eval.solvers.structured_output import failure, known_to_answer
 
 SECONDS = 300
 """Until a call without an answer has failed, where the user sets no other time."""
@@ -193,58 +193,64 @@ class Calls:
                     self._keep_rejected(asked)
         return found
 
-    def metered(self, model: Model, bound: BoundModel, role: str, stage: str) -> Model:
-        """Have a model's requests counted, and stopped where they cost too much or are in vain."""
-        send, name = self._guarded(model, bound), bound.name
+    def watched(
+        self, model: Model, bound: BoundModel, role: str, stage: str, remember: bool = False
+    ) -> Model:
+        """Have a model's calls let out where there is sense in them, and counted.
 
-        @wraps(send)
-        async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
-            reserved = await self._reserve(name, role, input, config.max_tokens)
-            self._under_way += 1
-            try:
-                found = await send(input, tools, tool_choice, config)
-                if isinstance(output := _said(found), ModelOutput):
-                    with self._keeping():
-                        self._count(stage, name, role, output.usage or ModelUsage())
-            finally:
-                self._reserved -= reserved
-                self._under_way -= 1
-            return found
-
-        model.api.generate = generate  # type: ignore[method-assign]
-        return model
-
-    def remembered(self, model: Model, bound: BoundModel, role: str) -> Model:
-        """Have a model's replies to whole requests kept, by epoch: an answer is never asked again.
-
-        A prompt under test that a provider blocks is answered by that.
+        Args:
+            model: The model.
+            bound: What it was made of.
+            role: The role that it is asked in.
+            stage: The stage that it is asked for.
+            remember: Keep what it says to a whole request, by epoch, and never ask that again.
+                That a provider blocks a prompt under test is said to it, too.
         """
+        asked = self._of(bound)
         send = model.api.generate
 
         @wraps(send)
         async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
-            epoch = running_epoch()
             settings = config.model_dump(exclude=TRANSPORT, exclude_none=True)
             messages = [(message.role, message.text) for message in input]
             key = digest_of([bound.identity, messages, settings])[:32]
+            epoch = running_epoch() if remember else None
             if epoch is not None and (said := self._replies.get(key, epoch)) is not None:
                 return ModelOutput.model_validate(said)
+            reserved = await self._reserve(bound.name, role, input, config.max_tokens)
+            self._under_way += 1
             try:
-                found = await send(input, tools, tool_choice, config)
+                await self._wait(asked, bound)
+                # A pool has a time for each of its endpoints.
+                with self._out(asked), nullcontext() if bound.members else in_time(config):
+                    found = await send(input, tools, tool_choice, config)
             except Exception as error:
                 found = error
-            if isinstance(error := _said(found), Exception):
-                if role == TARGET and request_problem(error) == BLOCKED:
-                    found = ModelOutput.from_content(str(model), "", "content_filter")
-                    found.error = failure(error, model)
-                elif error is found:
-                    raise error
-            if epoch is not None and isinstance(output := _said(found), ModelOutput):
+            finally:
+                self._reserved -= reserved
+                self._under_way -= 1
+            output = found[0] if isinstance(found, tuple) else found
+            if isinstance(output, Exception):
+                asked.failed(output, model)
+                blocked = role == TARGET and request_problem(output) == BLOCKED
+                if epoch is None or not blocked:
+                    if output is found:
+                        raise output
+                    return found
+                said = failure(output, model)
+                found = output = ModelOutput.from_content(str(model), "", "content_filter", said)
+            else:
+                asked.failures = 0
+                with self._keeping():
+                    self._count(stage, bound.name, role, output.usage or ModelUsage())
+            if epoch is not None:
                 with self._keeping():
                     self._replies.put(key, epoch, output.model_dump(mode="json"))
             return found
 
         model.api.generate = generate  # type: ignore[method-assign]
+        if remember:
+            known_to_answer(model)  # the build called it before its first stage
         return model
 
     def _of(self, model: BoundModel) -> _Asked:
@@ -265,37 +271,29 @@ class Calls:
             self.note(str(error))
             raise
 
-    def _guarded(self, model: Model, bound: BoundModel) -> Callable[..., Any]:
-        """Have a model's calls wait where one has failed, and not go out where several have."""
-        send, asked = model.api.generate, self._of(bound)
+    async def _wait(self, asked: _Asked, bound: BoundModel) -> None:
+        """Wait where a call to a model has failed, and let none out where several have.
 
-        @wraps(send)
-        async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
-            # Those under way tell whether a failure was that call's alone.
-            while asked.failures and asked.under_way and not self.why([bound]):
-                await anyio.sleep(_LOOK_AGAIN)
-            if self.why([bound]):
-                raise HeldBack("no more is asked")
-            asked.under_way += 1
-            try:
-                # A pool has a time for each of its endpoints.
-                with nullcontext() if bound.members else in_time(config):
-                    found = await send(input, tools, tool_choice, config)
-            except anyio.get_cancelled_exc_class():
-                self.lost += 1
-                raise
-            except Exception as error:
-                asked.failed(error, model)
-                raise
-            finally:
-                asked.under_way -= 1
-            if isinstance(output := _said(found), Exception):
-                asked.failed(output, model)
-            else:
-                asked.failures = 0
-            return found
+        Raises:
+            HeldBack: No more is asked of it.
+        """
+        # Those under way tell whether a failure was that call's alone.
+        while asked.failures and asked.under_way and not self.why([bound]):
+            await anyio.sleep(_LOOK_AGAIN)
+        if self.why([bound]):
+            raise HeldBack("no more is asked")
 
-        return generate
+    @contextmanager
+    def _out(self, asked: _Asked) -> Iterator[None]:
+        """Count a call that is under way, and one that is cut off."""
+        asked.under_way += 1
+        try:
+            yield
+        except anyio.get_cancelled_exc_class():
+            self.lost += 1
+            raise
+        finally:
+            asked.under_way -= 1
 
     async def _reserve(
         self, name: str, role: str, messages: Sequence[Any], max_tokens: int | None
@@ -334,11 +332,6 @@ class Calls:
 
     def _dollars(self, name: str, usage: ModelUsage) -> float:
         return dollars(name, usage, self._prices) or 0.0
-
-
-def _said(found: Any) -> Any:
-    """Give the output or the error of what a provider returns."""
-    return found[0] if isinstance(found, tuple) else found
 
 
 class Unless:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 from inspect_ai.model import (
@@ -13,8 +14,6 @@ from inspect_ai.model import (
     GenerateConfig,
     Model,
     ModelAPI,
-    ModelCall,
-    ModelOutput,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 from inspect_ai.util import registry_info
@@ -84,25 +83,27 @@ class Pool(ModelAPI):
         tools: list[ToolInfo],
         tool_choice: ToolChoice,
         config: GenerateConfig,
-    ) -> ModelOutput | tuple[ModelOutput | Exception, ModelCall]:
+    ) -> Any:
         """Ask the endpoint with most room."""
         while True:
             member = await self._free()
             member.calls += 1
+            found: Any
             try:
                 with in_time(config):
                     found = await member.model.api.generate(input, tools, tool_choice, config)
             except Exception as error:
-                if not self._sort_out(member, error):
-                    raise
-            else:
-                said = found[0] if isinstance(found, tuple) else found
-                if not (isinstance(said, Exception) and self._sort_out(member, said)):
-                    if not isinstance(said, Exception):
-                        member.failures = member.pauses = 0
-                    return found
+                found = error
             finally:
                 member.calls -= 1
+            said = found[0] if isinstance(found, tuple) else found
+            if not isinstance(said, Exception):
+                member.failures = member.pauses = 0
+            elif self._sort_out(member, said):
+                continue
+            elif said is found:
+                raise said
+            return found
 
     def max_connections(self) -> int:
         """Give the calls that all endpoints take at once."""
@@ -149,13 +150,7 @@ def pool_of(members: Sequence[Model], cache: CachePolicy) -> Model:
         members: The model at each endpoint.
         cache: How replies are cached, whichever endpoint gave them.
     """
-    pool = Pool(
-        [
-            Member(member, member.config.max_connections or member.api.max_connections())
-            for member in members
-        ]
-    )
-    settings = members[0].config.model_copy(
-        update={"cache": cache, "max_connections": pool.max_connections()}
-    )
-    return Model(pool, settings)
+    limits = [one.config.max_connections or one.api.max_connections() for one in members]
+    pool = Pool([Member(*one) for one in zip(members, limits, strict=True)])
+    settings = {"cache": cache, "max_connections": pool.max_connections()}
+    return Model(pool, members[0].config.model_copy(update=settings))

@@ -91,8 +91,8 @@ class BoundModel:
         return CachePolicy(expiry=None, scopes={"asked": self.identity})
 
 
-Make: TypeAlias = Callable[["BoundModel", str], Model]
-"""Makes a model for a role."""
+Make: TypeAlias = Callable[..., Model]
+"""Makes a model for a role: of what it is bound to, and whether its replies are remembered."""
 
 
 def made_of(roles: Mapping[str, Sequence[BoundModel]], make: Make) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import gc
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,7 +34,7 @@ from or_eval.dataset_builders.engine.replies import Replies
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.stage import TARGET
 from or_eval.schema import PromptRecord
-from or_eval.solvers.structured_output import failure, generate_structured, known_to_answer
+from or_eval.solvers.structured_output import failure, generate_structured
 
 LOGS = "logs"
 MARK = "or_eval"
@@ -106,11 +107,11 @@ def hold_shard(shard: Shard) -> Held:
         left = None if shard.left is None else shard.left / shard.of
         calls = Calls(replies, asking.prices, left)
 
-        def make(model: BoundModel, role: str) -> Model:
+        def make(model: BoundModel, role: str, remember: bool = False) -> Model:
             made = model.shared(shard.of).make()
             if not asking.shared_cache:
                 made.config.cache = None  # what came is kept otherwise
-            return calls.metered(made, model, role, shard.stage)
+            return calls.watched(made, model, role, shard.stage, remember)
 
         tasks = shard.tasks(make, calls)
         logs, rejected = list[EvalLog](), list[str]()
@@ -118,7 +119,7 @@ def hold_shard(shard: Shard) -> Held:
             with _garbage_sought_among_new_things():
                 logs = eval(
                     tasks,
-                    model_roles=made_of(shard.roles, remembering(make, calls)),
+                    model_roles=made_of(shard.roles, partial(make, remember=True)),
                     log_dir=str(shard.logs),
                     # Every sample is tried before a stage fails: little is left to do again.
                     fail_on_error=False,
@@ -146,17 +147,6 @@ def hold_shard(shard: Shard) -> Held:
         return Held(logs, rejected, calls.too_dear, broken, calls.unkept, calls.lost)
 
 
-def remembering(make: Make, calls: Calls) -> Make:
-    """Have the replies of models that are made kept, where no conversation keeps them."""
-
-    def remembered(model: BoundModel, role: str) -> Model:
-        made = calls.remembered(make(model, role), model, role)
-        known_to_answer(made)  # the build called it before its first stage
-        return made
-
-    return remembered
-
-
 def test_tasks(
     rows: Sequence[PromptRecord],
     model: BoundModel,
@@ -169,7 +159,7 @@ def test_tasks(
     """Make the task that tests a model; its log says by a mark what it is of."""
     made = task(list(rows))
     made.metadata = {**(made.metadata or {}), **mark}
-    made.model = remembering(make, calls)(model, TARGET)
+    made.model = make(model, TARGET, remember=True)
     made.early_stopping = Unless(lambda id: calls.why([model, *judges]))
     return [made]
 
