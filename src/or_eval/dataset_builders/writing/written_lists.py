@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from or_eval.scorers.visible_text import visible_text
@@ -34,6 +33,7 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _LETTER = re.compile(r"[^\W\d_]")
+_BRACKETED = re.compile(r"\[\[(.*?)(?:(\]\])|\Z)", re.DOTALL)
 _MOST_STARTS = 40
 _MOST_DEPTH = 6
 _TEXT_KEYS = (
@@ -92,41 +92,29 @@ def read_list(reply: str, *, paragraphs: bool = False) -> WrittenList | None:
     """
     plain = visible_text(reply)
     lines = plain.split("\n")
-    readers: list[Callable[[], _Found | None]] = [
-        lambda: _json(plain, anywhere=False),
-        lambda: _bracketed(plain),
-        lambda: _numbered(lines, paragraphs),
-        lambda: None if paragraphs else _bulleted(lines),
-        lambda: _quoted(lines, paragraphs),
-        lambda: _json(plain, anywhere=True),
-    ]
-    for read in readers:
-        if found := read():
-            return _written(plain, found, paragraphs)
-    return None
-
-
-def _written(reply: str, found: _Found, paragraphs: bool) -> WrittenList:
+    found = _json_outside_items(plain) or _bracketed(plain) or _numbered(lines, paragraphs)
+    found = found or (None if paragraphs else _bulleted(lines)) or _quoted(lines, paragraphs)
+    if (found := found or _json(plain)) is None:
+        return None
     items = [_cleaned(text) for text in found.texts]
     if not paragraphs:
         items = [" ".join(item.split()) for item in items]
     kept = [item for item in items if _LETTER.search(item)]
     # Where the last one was but a quote or a dash, the one before it has its end.
     lost_last = bool(items) and not _LETTER.search(items[-1])
-    return WrittenList(kept, reply[: found.start].strip(), lost_last or found.last_whole)
+    return WrittenList(kept, plain[: found.start].strip(), lost_last or found.last_whole)
 
 
-def _json(text: str, *, anywhere: bool) -> _Found | None:
-    """Read JSON, but at first not what stands within an item of another list."""
-    found = _json_list(text)
-    if found is None:
+def _json_outside_items(text: str) -> _Found | None:
+    """Read JSON, but not what stands within an item of another list."""
+    if (found := _json(text)) is None:
         return None
     line = text[text.rfind("\n", 0, found.start) + 1 : found.start]
-    listed = _BULLET.match(line + "x") or ((head := _NUMBERED.match(line)) and head["mark"])
-    return None if listed and not anywhere else found
+    numbered = _NUMBERED.match(line)
+    return None if _BULLET.match(line + "x") or (numbered and numbered["mark"]) else found
 
 
-def _json_list(text: str) -> _Found | None:
+def _json(text: str) -> _Found | None:
     """Read the texts of JSON: of an object its list, or else its text; several are one list."""
     return _sound(text) or _broken(text)
 
@@ -231,16 +219,11 @@ def _unescaped(raw: str) -> str:
 
 def _bracketed(text: str) -> _Found | None:
     """Read ``[[one]] [[two]]``, or a list of another form within ``[[ ]]``."""
-    first = start = text.find("[[")
-    texts: list[str] = []
-    whole = True
-    while start >= 0:
-        end = text.find("]]", start)
-        texts.append(text[start + 2 : end if end >= 0 else len(text)])
-        whole = end >= 0
-        start = text.find("[[", end) if whole else -1
-    if not texts:
+    found = list(_BRACKETED.finditer(text))
+    if not found:
         return None
+    texts = [one[1] for one in found]
+    first, whole = found[0].start(), bool(found[-1][2])
     if len(texts) == 1:
         lines = texts[0].split("\n")
         inner = _numbered(lines, False) or _bulleted(lines) or _quoted(lines, False)
@@ -310,7 +293,7 @@ def _quoted(lines: list[str], paragraphs: bool) -> _Found | None:
         stop = len(lines) if end is None else end + 1
         quoted = "\n".join(lines[at:stop])
         # "one", "two", "three" may stand on one line.
-        several = _json_list(f"[{quoted}]") if whole else None
+        several = _json(f"[{quoted}]") if whole else None
         texts += several.texts if several is not None else [quoted]
         at = stop
     return _Found(texts, start, whole) if texts else None
