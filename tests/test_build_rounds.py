@@ -17,10 +17,7 @@ from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, wanted_now
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.stages.balance import Balance
-from or_eval.schema import Label, PromptRecord, prompt_id
 from servers import API_KEY, Reply, Request, ScriptedServer, case_key
-from stage_context import run_stage, stage_context
 
 RECIPE = """\
 name: mine
@@ -263,27 +260,3 @@ def test_how_much_more_is_wanted() -> None:
     assert not goes_on([], [], 2)
     assert not goes_on([short], [Short({}, 5)], 9)
     assert goes_on([short], [Short({}, 4)], 9)
-
-
-def row(text: str, category: str = "hate", language: str = "en") -> PromptRecord:
-    return PromptRecord(prompt_id(text), text, Label.SAFE, category, language, "test")
-
-
-def test_a_pool_fills_what_is_short_and_no_more(tmp_path: Path) -> None:
-    rows = [row("a"), row("b", "privacy"), row("c", "privacy", "zh")]
-    pool = [rows[0], row("d"), row("e"), row("f", "privacy"), row("g", "privacy", "zh")]
-    params = Balance(
-        surplus="keep",
-        targets=[
-            {"category": ["hate", "privacy"], "rows": 2},
-            {"language": "zh", "rows": 2},
-            {"label": "toxic", "rows": 1},
-        ],
-    )
-    context = stage_context(tmp_path, named={"pool": pool})
-    result = run_stage(params, rows, context)
-    assert [one.prompt for one in result.rows] == ["a", "b", "c", "d", "g"]
-    assert result.short == [Short({"label": "toxic"}, 1, 0)]
-    assert [(one["found"], one["from_pool"]) for one in result.tables["balance"]] == [
-        (1, 1), (2, 1), (1, 1), (0, 0),
-    ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from inspect_ai.log import read_eval_log
 
 from or_eval.dataset_builders.engine.stage import Place
-from or_eval.dataset_builders.stages import split, test_refusal, vote
+from or_eval.dataset_builders.stages import hardest, split, test_refusal, vote
 from or_eval.schema import Label, PromptRecord, prompt_id
 from or_eval.sources import DataError
 from servers import API_KEY, ScriptedServer
@@ -100,6 +100,7 @@ def test_votes_go_with_the_rows(tested, tmp_path) -> None:
 def test_a_vote_that_cannot_be(tested, tmp_path) -> None:
     place = Place("or_bench", ("test",), None)
     assert "has to name a test_refusal stage" in vote.Vote().problem(place)
+    assert "has no votes" in hardest.Hardest(per_category=1).problem(place)
     tested_ = place._replace(tested=("a/b", "a/c", "a/d"))
     for params, said in (
         ({"min_refusals": 4}, "min_refusals: 4, and only 3 models are tested"),
@@ -115,38 +116,6 @@ def test_a_vote_that_cannot_be(tested, tmp_path) -> None:
 
 
 MANY = [record(f"{category} {number}", category) for category in ("hate", "privacy") for number in range(6)]  # fmt: skip
-TOXIC = [record("a toxic one", "hate", Label.TOXIC)]
-
-
-def test_subsets_are_cut_by_category_and_size(tmp_path: Path) -> None:
-    params = split.Split.model_validate(
-        {"subsets": {
-            "full": {"input": "moderate"},
-            "small": {"input": "moderate", "per_category": 2},
-            "tiny": {"input": "moderate", "per_category": 2, "size": 3},
-            "toxic": {"input": "moderate.toxic"},
-        }}
-    )  # fmt: skip
-    context = stage_context(tmp_path, inputs={"moderate": MANY, "moderate.toxic": TOXIC})
-    result = run_stage(params, MANY + TOXIC, context)
-    assert result.subsets["full"] == MANY
-    assert result.subsets["toxic"] == TOXIC
-    small = result.subsets["small"]
-    assert [row.category for row in small] == ["hate", "hate", "privacy", "privacy"]
-    assert small == [row for row in MANY if row in small]  # in the input's order
-    assert small != [*MANY[:2], *MANY[6:8]]  # and not the first ones
-    assert len(result.subsets["tiny"]) == 3
-    assert result.rows == MANY + TOXIC
-    assert not result.dropped
-    assert {"subset": "small", "category": "hate", "rows": 2} in result.tables["sizes"]
-
-
-def test_rows_in_no_subset_are_dropped(tmp_path: Path) -> None:
-    params = split.Split.model_validate({"subsets": {"one": {"size": 1}}})
-    result = run_stage(params, MANY, stage_context(tmp_path, inputs={"moderate": MANY}))
-    assert len(result.rows) == 1
-    assert {item.reason for item in result.dropped} == {"not chosen"}
-    assert len(result.dropped) == len(MANY) - 1
 
 
 def test_a_row_more_does_not_reshuffle_a_subset() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 import multilingual_encoder
 from or_eval.dataset_builders.engine.rounds import Short
-from or_eval.dataset_builders.engine.rows import with_meta, written_from
 from or_eval.dataset_builders.engine.stage import Place
 from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.stages import stage
@@ -30,26 +28,6 @@ def prompt(text: str, category: str = "violence", **facts: Any) -> PromptRecord:
 def run(out: Path, kind: str, rows: list[PromptRecord], context: dict[str, Any] | None = None, **params: Any) -> Result:  # fmt: skip
     made = stage_context(out, taxonomy="multilingual", **(context or {}))
     return run_stage(stage(kind)(**params), rows, made)
-
-
-def test_hardest_keeps_what_most_models_refuse(tmp_path: Path) -> None:
-    refusals = {"violence": [3, 0, 2, 2, 1], "drugs": [1]}
-    rows = [
-        with_meta(prompt(f"{category} {n}", category), votes={f"m{i}": i < count for i in range(3)} | {"silent": None})
-        for category, counts in refusals.items() for n, count in enumerate(counts)
-    ]  # fmt: skip
-    result = run(tmp_path, "hardest", rows, per_category=3)
-    assert {row.prompt for row in result.rows} == {"violence 0", "violence 2", "violence 3", "drugs 0"}  # fmt: skip
-    assert {one.detail for one in result.dropped} == {"refused by 0 models", "refused by 1 models"}
-    counts = {one["category"]: one for one in result.tables["categories"]}
-    assert (counts["violence"]["most refusals"], counts["violence"]["fewest refusals"]) == (3, 2)
-    assert counts["drugs"]["kept"] == 1
-    assert counts["privacy"]["kept"] == 0
-    # Of equals, whichever way they come, the same ones.
-    chosen = [run(tmp_path, "hardest", some, per_category=2).rows for some in (rows, rows[::-1])]
-    assert {row.id for row in chosen[0]} == {row.id for row in chosen[1]}
-    place = Place("multilingual", ("vote",), None)
-    assert "has no votes" in stage("hardest")(per_category=1).problem(place)  # fmt: skip
 
 
 class TestNearBase:
@@ -132,32 +110,6 @@ class TestMultilingualModel:
             assert stays <= {row.prompt for row in result.rows}
 
 
-def test_pairs_share_an_id_and_what_has_no_partner_goes(tmp_path: Path) -> None:
-    rows = [prompt(f"How do I cut onion number {n}?") for n in range(3)]
-    measures = [{"edited": 0.1, "similarity": 0.9}, {"edited": 0.3, "similarity": 0.8}]
-    twins = [
-        replace(written_from(row, row.prompt.replace("onion", "person"), method="twin", language="en", meta=meta), label=Label.TOXIC)
-        for row, meta in zip(rows, measures, strict=False)
-    ]  # fmt: skip
-    stray = written_from(prompt("Gone?"), "Stray?", method="twin", language="en")
-    second = replace(twins[0], id="another", prompt="Another?")
-    context = {"named": {"twins": [*twins, stray, second]}}
-    result = run(tmp_path, "pair", rows, context)
-    assert [(row.id, row.pair_id, row.label) for row in result.rows] == [
-        (one.id, rows[n].id, label)
-        for n in range(2)
-        for one, label in ((rows[n], Label.SAFE), (twins[n], Label.TOXIC))
-    ]
-    assert [(one.record.prompt, one.reason) for one in result.dropped] == [
-        (rows[2].prompt, "no twin"), ("Stray?", "no prompt"), ("Another?", "second twin"),
-    ]  # fmt: skip
-    assert {one["measure"]: (one["median"], one["most"]) for one in result.tables["twins"]} == {
-        "edited": (0.2, 0.3), "similarity": (0.85, 0.9),
-    }  # fmt: skip
-    kept = run(tmp_path, "pair", rows, context, alone="keep")
-    assert [row.pair_id for row in kept.rows] == [rows[0].id] * 2 + [rows[1].id] * 2 + [None]
-
-
 TARGETS = [{"category": ["violence", "drugs"], "language": "en", "rows": 3}]
 
 
@@ -182,13 +134,6 @@ class TestBalance:
         ]  # fmt: skip
         again = run(tmp_path, "balance", self.rows()[::-1], targets=TARGETS, model=model)
         assert {"Where do wolves hunt?", "Who invented dynamite?"} < {row.prompt for row in again.rows}  # fmt: skip
-
-    def test_a_twin_stays_or_goes_with_its_prompt(self, tmp_path: Path) -> None:
-        safe = [replace(row, pair_id=row.id) for row in self.rows()[:8]]
-        twins = [replace(prompt(row.prompt.replace("break", "shoot through"), label=Label.TOXIC), pair_id=row.id) for row in safe]  # fmt: skip
-        result = run(tmp_path, "balance", [*safe, *twins], targets=TARGETS)
-        assert Counter(row.pair_id for row in result.rows) == dict.fromkeys({row.pair_id for row in result.rows}, 2)  # fmt: skip
-        assert len(result.rows) == 6
 
     def test_targets_by_different_columns_are_none(self) -> None:
         with pytest.raises(ValueError, match="all have to name the same columns"):
