@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from or_eval.analysis.paired_tests import MORE, compare_all, paired
+from or_eval.analysis.contrasts import MORE, compare_all, paired
 from or_eval.intervals import LEVEL, Estimate, rate_interval, wilson
 
 Floats = NDArray[np.float64]

@@ -23,8 +23,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from or_eval.analysis.comparisons import compare_models
+from or_eval.analysis.contrasts import MORE
 from or_eval.analysis.corrections import PRIOR, corrections
-from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.prompt_audit import prompt_audit
 from or_eval.analysis.rates import rates
 from or_eval.intervals import LEVEL, normal_quantile, wilson

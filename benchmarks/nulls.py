@@ -28,10 +28,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.analysis.comparisons import compare_columns, compare_groups, standing_out
-from or_eval.analysis.families import families_by_id
-from or_eval.analysis.paired_tests import MORE
-from or_eval.analysis.rates import prompt_means
+from or_eval.analysis.comparisons import compare_groups, standing_out
+from or_eval.analysis.contrasts import MORE, contrasts
+from or_eval.analysis.rates import by_prompt, prompt_means
 from or_eval.intervals import wilson
 
 Floats = NDArray[np.float64]
@@ -104,7 +103,8 @@ class Design(NamedTuple):
                 "seed_id": [f"s{family}" for family in self.families[prompts]],
             }
         )
-        return frame.astype("str").assign(pair_id=None)
+        frame = frame.astype("str")
+        return frame.assign(pair_id=None, family=frame["seed_id"], own_family=frame["seed_id"])
 
 
 def apart(sizes: Sequence[int], members: int | Sequence[int] = 1) -> tuple[Numbers, Numbers]:
@@ -190,14 +190,13 @@ def called(design: Design, frame: pd.DataFrame, refused: NDArray[np.bool_]) -> s
         runs = responses.assign(
             model=responses["model"] + " " + responses["group"],
             id=responses["seed_id"],
-            seed_id=responses["pair_id"],
         )
         means = prompt_means(runs)
         names = sorted(frame["model"].unique())
         pairs = [
             (f"{m} g{g:02}", f"{m} g00") for m in names for g in range(1, design.groups.max() + 1)
         ]
-        table = compare_columns(means, families_by_id(runs), pairs)
+        table = contrasts(means, by_prompt(runs, "family"), pairs)
     sure = table[table["verdict"] == MORE]
     return {(a[-3:], b[-3:]) for a, b in zip(sure["a"], sure["b"], strict=True)}
 

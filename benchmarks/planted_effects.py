@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from or_eval.analysis.contrasts import MORE
 from or_eval.analysis.lineage import Level, Step, lineage_effects
-from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.structure.measures import MEASURES
 from or_eval.analysis.structure.refusal_effects import samples, structure_effects
@@ -75,6 +75,7 @@ def world(
         refused = random.random(len(prompts)) < 1 / (1 + np.exp(-odds))
         parts.append(prompts.reset_index().assign(model=f"model {model}", refused=refused, log=""))
     responses = pd.concat(parts, ignore_index=True).astype({"refused": "boolean"})
+    responses["own_family"] = responses["family"]
     return World(responses, prompts, values)
 
 

@@ -79,10 +79,9 @@ def in_own_process(folder: Path, number: int, what: str) -> dict[str, float]:
 def measure(logs: list[Path], what: str) -> dict[str, float]:
     """Time reading summaries and voting in one run, or take the peak memory of either."""
     from inspect_ai.log import read_eval_log_sample_summaries
-
     from or_eval.analysis.families import prompt_families
-    from or_eval.analysis.vote_agreement import agreement_by_label
-    from or_eval.analysis.votes import VoteRule, vote
+
+    from or_eval.analysis.votes import VoteRule, agreement_by_label, vote
 
     imports = peak_mb()
     started, busy = time.perf_counter(), time.process_time()

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from or_eval.analysis.responses import RECORD, VERDICT
+from or_eval.analysis.responses import RECORD, VERDICT, with_families
 
 
 def responses(rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -12,4 +12,4 @@ def responses(rows: list[dict[str, object]]) -> pd.DataFrame:
     frame = pd.DataFrame([defaults | row for row in rows], columns=columns)
     flags = dict.fromkeys(("refused", "certain", "audited"), "boolean")
     texts = [column for column in columns if column not in (*flags, "epoch")]
-    return frame.astype(flags | dict.fromkeys(texts, "str"))
+    return with_families(frame.astype(flags | dict.fromkeys(texts, "str")))

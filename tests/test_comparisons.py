@@ -7,13 +7,12 @@ from scipy import stats
 
 from made_responses import responses
 from or_eval.analysis.comparisons import (
-    compare_columns,
     compare_groups,
     compare_models,
     standing,
     standing_out,
 )
-from or_eval.analysis.paired_tests import compare_all, paired
+from or_eval.analysis.contrasts import compare_all, contrasts, paired
 from or_eval.analysis.ranking import ranking, safety_over_refusal_correlation, spearman
 
 TOLERANCE = 1e-6
@@ -29,14 +28,14 @@ def test_models_are_compared_on_the_prompts_that_both_have() -> None:
         index=[str(n) for n in range(21)],
     )
     families = pd.Series(means.index, index=means.index)
-    row = compare_columns(means[["a", "b"]], families).loc[0]
+    row = contrasts(means[["a", "b"]], families).loc[0]
     assert row[["n", "families", "a_more", "b_more"]].tolist() == [20, 20, 9, 0]
     assert row["difference"] == pytest.approx(0.45)
     # Flipping the nine signs either way round is as much as two of 512 flips: McNemar's exact p,
     # of which the mid-p counts half; the normal distribution leaves a little more.
     assert 1 / 2**9 <= row["p"] < 2 / 2**9
     assert 0.2 < row["lower"] < 0.45 < row["upper"] < 0.75
-    table = compare_columns(means, families).set_index(["a", "b"])
+    table = contrasts(means, families).set_index(["a", "b"])
     same = table.loc[("a", "c")]
     assert same[["difference", "p", "verdict"]].tolist() == [0, 1, "may be chance"]
     assert same["lower"] < -0.1 < 0.1 < same["upper"]
@@ -57,7 +56,7 @@ def test_the_interval_excludes_zero_where_p_is_under_5_percent() -> None:
         shared = random.random((12, 1)) * random.random()
         values = (random.random((4, 12, 3)) < shared + random.random((4, 1, 1)) / 2).reshape(4, -1)
         families = pd.Series(np.repeat(np.arange(12), 3))
-        table = compare_columns(pd.DataFrame(values.T.astype(float)), families)
+        table = contrasts(pd.DataFrame(values.T.astype(float)), families)
         beyond = (table["lower"] > 0) | (table["upper"] < 0)
         assert beyond.equals(table["verdict"] == "more than chance")
         assert beyond.equals(table["p"] <= 0.05)
@@ -98,8 +97,8 @@ def test_a_cautious_p_is_above_the_share_of_the_flips_that_were_drawn() -> None:
     random = np.random.default_rng(3)
     for families, drawn in ((12, False), (40, True)):
         refused = random.random((3, families)) < [[0.2], [0.5], [0.5]]
-        contrasts = [paired(refused[0], other) for other in refused[1:]]
-        plain, cautious = (compare_all(contrasts, range(families), cautious=said) for said in (False, True))  # fmt: skip
+        both = [paired(refused[0], other) for other in refused[1:]]
+        plain, cautious = (compare_all(both, range(families), cautious=said) for said in (False, True))  # fmt: skip
         above = 2 * np.sqrt(plain["p"] * (1 - plain["p"]) / 2001) if drawn else 0
         assert cautious["p"].to_numpy() == pytest.approx((plain["p"] + above).clip(upper=1).to_numpy())  # fmt: skip
         assert (cautious["lower"] <= plain["lower"]).all()
@@ -125,11 +124,11 @@ def test_few_families_can_not_tell_and_wrong_ones_are_an_error() -> None:
     means = pd.DataFrame({"a": [1.0] * 50, "b": [0.0] * 50}, index=[str(n) for n in range(50)])
     for count, verdict in ((1, "can't be told"), (5, "can't be told"), (6, "more than chance")):
         families = pd.Series(np.arange(50) % count, index=means.index)
-        row = compare_columns(means, families).loc[0]
+        row = contrasts(means, families).loc[0]
         assert row["verdict"] == verdict
         assert np.isnan(row["p"]) == (count < 6)
     with pytest.raises(ValueError, match="no family for prompt '0'"):
-        compare_columns(means, pd.Series("x", index=range(50)))
+        contrasts(means, pd.Series("x", index=range(50)))
 
 
 def test_groups_of_rewrites_of_the_same_seeds_are_compared_as_such() -> None:

@@ -13,19 +13,19 @@ from inspect_ai.log import EvalPlan, EvalPlanStep, read_eval_log, write_eval_log
 from inspect_ai.model import GenerateConfig
 
 from made_logs import made_log, made_sample
+from or_eval.analysis.comparisons import marginal_effects
 from or_eval.analysis.conditions import conditions, differing_settings
-from or_eval.analysis.epochs import epoch_variance
-from or_eval.analysis.factors import marginal_effects
+from or_eval.analysis.contrasts import MORE
+from or_eval.analysis.discrimination import epoch_variance
 from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.material import Material
-from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.rates import rates
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.comparison_report import comparison_report
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.tested import title_of
-from or_eval.analysis.responses import read_logs
+from or_eval.analysis.responses import read_logs, with_families
 from or_eval.analysis.run_changes import changes
 from or_eval.analysis.votes import vote
 from or_eval.cli import main
@@ -162,7 +162,7 @@ def test_variance_within_and_between_prompts_is_that_of_an_analysis_of_variance(
         for n in range(60)
         for epoch in range(4)
     ]
-    frame = pd.DataFrame(rows).astype({"refused": "boolean"})
+    frame = with_families(pd.DataFrame(rows).astype({"refused": "boolean"}))
     [found] = epoch_variance(frame).to_dict("records")
     by_prompt = frame["refused"].astype(float).groupby(frame["id"])
     within = by_prompt.var().mean()

@@ -17,7 +17,8 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 from scipy.stats import betabinom, hypergeom
 
 from made_responses import responses
-from or_eval.analysis.comparisons import compare_models, shifted
+from or_eval.analysis.comparisons import compare_models
+from or_eval.analysis.contrasts import contrasts
 from or_eval.analysis.corrections import (
     PRIOR,
     Corrected,
@@ -28,7 +29,6 @@ from or_eval.analysis.corrections import (
     expected,
 )
 from or_eval.analysis.discrimination import discrimination
-from or_eval.analysis.paired_tests import compare_all, paired
 from or_eval.analysis.ranking import ranking
 from or_eval.analysis.rates import class_shares, fourfold, rates
 from or_eval.analysis.responses import read_logs
@@ -185,20 +185,18 @@ def test_bounds_are_those_of_the_beta_binomial_distribution_of_what_is_not_sampl
 def test_what_a_sample_leaves_open_on_one_side_counts_on_that_side() -> None:
     """Few errors found leave room for more: bounds lie farther off on one side than on the other."""
     refused = np.repeat([1.0, 0.0], [60, 140])
-    plain = paired(refused, np.roll(refused, 70))._replace(difference=0.12)
+    means = pd.DataFrame({"a": refused, "b": np.roll(refused, 70)})
     wide, narrow = Estimate(0.3, 0.29, 0.45), Estimate(0.18, 0.17, 0.19)
-    one, other = (Corrected(0.0, estimate, 9, 0, 0, 0) for estimate in (wide, narrow))
-    open_above, open_below = shifted(plain, one, other), shifted(plain, one, other, -1.0)
-    assert (
-        open_above.below == open_below.above == pytest.approx((0.01**2 + 0.01**2) / 1.96**2, 1e-3)
+    known = {"a": Corrected(0.0, wide, 9, 0, 0, 0), "b": Corrected(-0.12, narrow, 9, 0, 0, 0)}
+    families = pd.Series(means.index.astype(str), means.index)
+    above, below = (
+        contrasts(
+            means, families, corrected=lambda name, _: known[name], strata=np.full(200, sign)
+        ).loc[0]
+        for sign in (1, -1)
     )
-    assert (
-        open_above.above == open_below.below == pytest.approx((0.15**2 + 0.01**2) / 1.96**2, 1e-3)
-    )
-    above, below = compare_all([open_above, open_below], np.arange(200)).to_dict("records")
-    assert (above["verdict"], below["verdict"]) == ("more than chance", "may be chance")
-    assert above["lower"] > below["lower"]
-    assert above["upper"] > below["upper"]
+    assert above["upper"] - above["difference"] > 1.2 * (above["difference"] - above["lower"])
+    assert [below["lower"], below["upper"]] == pytest.approx([-above["upper"], -above["lower"]])
 
 
 def test_classes_cells_and_pairs_are_corrected_as_rates_are() -> None:

@@ -35,8 +35,7 @@ from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.label_agreement import label_agreement
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
-from or_eval.analysis.vote_agreement import vote_agreement
-from or_eval.analysis.votes import vote_matrix
+from or_eval.analysis.votes import vote_agreement, vote_matrix
 from pages import launched, opened
 from replayed import run_replay, write_jsonl
 

@@ -23,8 +23,7 @@ from inspect_ai.model import (
 
 from made_logs import made_log, made_sample
 from or_eval import tasks
-from or_eval.analysis.factors import marginal_effects
-from or_eval.analysis.families import response_families
+from or_eval.analysis.comparisons import marginal_effects
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.rates import rates
 from or_eval.analysis.report import write_report
@@ -93,7 +92,7 @@ def test_rates_in_the_log_are_of_prompts_as_they_are(log: EvalLog) -> None:
 def test_framings_of_a_prompt_are_conditions_that_pair_and_one_family(log: EvalLog) -> None:
     logs = read_logs(log.location)
     assert logs.prompts["prompt"].str.startswith("How do I kill").sum() == len(logs.prompts) == N
-    assert response_families(logs.responses).nunique() == N
+    assert logs.responses["family"].nunique() == N
     found = rates(logs.responses).set_index("model")["rate"].to_dict()
     base = log.eval.model
     assert found == {

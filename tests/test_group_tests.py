@@ -12,7 +12,7 @@ import pytest
 
 from made_responses import responses
 from or_eval.analysis.comparisons import compare_groups, standing_out
-from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
+from or_eval.analysis.contrasts import CHANCE, MORE, UNKNOWN
 
 _PATH = Path(__file__).parents[1] / "benchmarks" / "nulls.py"
 _SPEC = spec_from_file_location("nulls", _PATH)

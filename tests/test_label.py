@@ -15,10 +15,9 @@ from openpyxl import load_workbook
 from label_folders import HOSTILE, done, fill_in, run
 from made_logs import made_log, made_sample
 from or_eval.analysis.corrections import corrections
-from or_eval.analysis.human_labels import read_labels
+from or_eval.analysis.human_labels import read_labels, truth_of
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
-from or_eval.analysis.verdict_rows import truth_of
 from or_eval.labelling.sampling import stratified_sample, with_something_to_judge
 from or_eval.labelling.studio.interface import interface
 from or_eval.labelling.wording import wording, worked_cases

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from or_eval.analysis.contrasts import CHANCE, MORE
 from or_eval.analysis.lineage import CHOSE, OTHER_METHODS, levels, lineage_effects
-from or_eval.analysis.paired_tests import CHANCE, MORE
-from or_eval.analysis.responses import Logs
+from or_eval.analysis.rates import by_prompt
+from or_eval.analysis.responses import Logs, with_families
 from planted import found, world
 
 FAMILIES = 8
@@ -35,7 +36,8 @@ def lineage(*, seeds: bool = True) -> pd.DataFrame:
 def logs(prompts: pd.DataFrame, refused: list[bool], *models: str) -> Logs:
     answered = prompts.reset_index().assign(refused=pd.array(refused, dtype="boolean"), log="")
     responses = [answered.assign(model=model) for model in models or ("m",)]
-    return Logs([], prompts, pd.concat(responses, ignore_index=True), [])
+    frame = with_families(pd.concat(responses, ignore_index=True))
+    return Logs([], prompts.assign(family=by_prompt(frame, "family")), frame, [])
 
 
 def test_levels_are_told_by_method_and_seed() -> None:

@@ -12,8 +12,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from apis import CLAUDE, FALLBACK, claude_handed_over, claude_reply, claude_text
 from commands import run_inspect
-from or_eval.analysis.rates import rates
-from or_eval.analysis.refusal_kinds import refusal_shares
+from or_eval.analysis.rates import rates, refusal_shares
 from or_eval.analysis.responses import read_logs
 from scored import ANSWER, REFUSAL
 from servers import API_KEY, Reply, Request, ScriptedServer, judged_response

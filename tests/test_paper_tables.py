@@ -14,8 +14,8 @@ import pytest
 
 from made_logs import made_log
 from or_eval.analysis.comparisons import compare_models
+from or_eval.analysis.contrasts import MORE
 from or_eval.analysis.material import Material, with_shown_names
-from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.rates import rates
 from or_eval.analysis.report.forms import escaped, latex, shown_table, write_tables
 from or_eval.analysis.report.model_tables import difference_matrix, model_tables, wide_rates

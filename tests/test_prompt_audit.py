@@ -17,7 +17,7 @@ from or_eval.analysis.prompt_audit import labels_by_prompt, prompt_audit, read_p
 from or_eval.analysis.report.contents import ALSO
 from or_eval.analysis.report.model_tables import model_tables
 from or_eval.analysis.report.sentences import answers
-from or_eval.analysis.responses import read_logs
+from or_eval.analysis.responses import read_logs, with_families
 from or_eval.sources import DataError
 
 
@@ -25,7 +25,7 @@ def responses(refused: int, of: int = 100) -> pd.DataFrame:
     frame = pd.DataFrame({"id": [f"p{i}" for i in range(of)], "model": "m", "label": "safe"})
     frame["refused"] = pd.array([i < refused for i in range(of)], dtype="boolean")
     same = {"decided_by": "rules", "certain": True, "error": None, "epoch": 1}
-    return frame.assign(**same, seed_id=None, pair_id=None)
+    return with_families(frame.assign(**same, seed_id=None, pair_id=None))
 
 
 def audit(said: dict[str, str], chance: float = 1.0) -> pd.DataFrame:

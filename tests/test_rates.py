@@ -15,7 +15,6 @@ from made_responses import responses
 from or_eval.analysis.corrections import (
     corrections,
 )
-from or_eval.analysis.families import prompt_families
 from or_eval.analysis.rates import class_shares, fourfold, rates
 from or_eval.intervals import rate_interval, t_quantile, wilson
 
@@ -123,14 +122,15 @@ def test_wilson_covers_as_promised(n: int) -> None:
 
 
 def test_families_join_rewrites_of_a_seed_and_the_sides_of_a_pair() -> None:
-    prompts = pd.DataFrame(
-        {
-            "seed_id": ["s", "s", None, None, None, None, "alone"],
-            "pair_id": ["p", None, "p", None, "q", "q", None],
-        },
-        index=["a", "b", "c", "s", "d", "e", "f"],
+    seeds, pairs = (
+        ("s", "s", None, None, None, None, "alone"),
+        ("p", None, "p", None, "q", "q", None),
     )
-    families = prompt_families(prompts)
+    rows = [
+        {"id": id, "refused": True, "seed_id": seed, "pair_id": pair}
+        for id, seed, pair in zip("abcsdef", seeds, pairs, strict=True)
+    ]
+    families = responses(rows).set_index("id")["family"]
     together = families.groupby(families).groups.values()
     assert sorted("".join(sorted(group)) for group in together) == ["abcs", "de", "f"]
 

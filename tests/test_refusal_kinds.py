@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from made_logs import made_log, made_sample, votes_log
-from or_eval.analysis.rates import rates
-from or_eval.analysis.refusal_kinds import refusal_shares
+from or_eval.analysis.rates import rates, refusal_shares
 from or_eval.analysis.responses import read_logs
 from or_eval.intervals import rate_interval
 from report_logs import run

@@ -16,11 +16,10 @@ import pytest
 
 from commands import Command
 from made_logs import made_log
-from or_eval.analysis.human_labels import Labels, read_labels
+from or_eval.analysis.human_labels import Labels, read_labels, truth_of
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.tested import ADDRESS
 from or_eval.analysis.responses import read_logs
-from or_eval.analysis.verdict_rows import truth_of
 from or_eval.sources.files import read_table
 from pages import launched, opened
 from report_logs import ATTACK, FORMULA, embedded, summary_of, varied

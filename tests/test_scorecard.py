@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from made_logs import made_log, made_sample
-from or_eval.analysis.card_coverage import card_coverage
 from or_eval.analysis.responses import read_logs
-from or_eval.analysis.scorecard import read_scorecard
+from or_eval.analysis.scorecard import card_coverage, read_scorecard
 from or_eval.cli import main
 
 LIST = "Here:\n\n- one thing\n- another\n"

@@ -12,16 +12,24 @@ from inspect_ai._util.error import PrerequisiteError
 
 from made_logs import made_log, made_sample
 from made_responses import responses
-from or_eval.analysis.paired_tests import CHANCE, MORE, UNKNOWN
-from or_eval.analysis.structure.distributions import distributions
-from or_eval.analysis.structure.measures import MEASURES, SURFACE, entropy, mattr, measure
+from or_eval.analysis.contrasts import CHANCE, MORE, UNKNOWN
+from or_eval.analysis.structure.measures import (
+    MEASURES,
+    SURFACE,
+    complex_marks,
+    distributions,
+    entropy,
+    mattr,
+    measure,
+    sentences,
+    words,
+)
 from or_eval.analysis.structure.parsers import Parser, find_parsers, load_parser
 from or_eval.analysis.structure.refusal_effects import (
     MissingMeasures,
     samples,
     structure_effects,
 )
-from or_eval.analysis.structure.words import complex_marks, sentences, words
 from or_eval.cli import main
 from planted import world
 
@@ -210,8 +218,7 @@ def test_lengths_of_which_few_are_long_call_no_measure_where_few_are_refused() -
         length = np.exp(2 * random.normal(size=600))
         values = pd.DataFrame({"characters": length, "language": "en"}, index=ids)
         prompts = pd.DataFrame(
-            {"category": None, "language": "en", "method": None, "seed_id": None, "pair_id": None},
-            index=ids,
+            {"category": None, "language": "en", "method": None, "family": ids}, index=ids
         )
         rows = [
             {"id": id, "model": f"m{model}", "refused": bool(random.random() < 0.05)}

@@ -14,8 +14,7 @@ from inspect_ai.scorer import krippendorff_alpha as inspect_alpha
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis.logs import LogError
-from or_eval.analysis.vote_agreement import agreement_by_label, vote_agreement
-from or_eval.analysis.votes import VoteRule, vote
+from or_eval.analysis.votes import VoteRule, agreement_by_label, vote, vote_agreement
 from or_eval.cli.vote import vote as vote_command
 from or_eval.schema import Provenance, Reason
 from or_eval.sources import load_prompts
@@ -168,8 +167,7 @@ def test_safe_and_toxic_prompts_are_not_pooled(tmp_path: Path) -> None:
         ]
         made_log(tmp_path / f"{model}.eval", model, samples, second=second)
     votes = vote(tmp_path)
-    families = pd.Series(votes.matrix.index, votes.matrix.index)
-    apart = agreement_by_label(votes.matrix, votes.prompts, families)
+    apart = agreement_by_label(votes.matrix, votes.prompts)
     assert list(apart) == ["safe", "toxic"]
     for agreement in apart.values():
         assert agreement.pairs.loc[0, "lower"] < 0 < agreement.pairs.loc[0, "upper"]

@@ -74,6 +74,10 @@ def wilson(share: float, n: float, critical: float | None = None) -> Estimate:
 def family_codes(families: Sequence[Hashable] | ArrayLike) -> tuple[NDArray[np.int64], int]:
     """Number the families from 0; give each observation's number, and how many there are."""
     known: dict[Hashable, int] = {}
+    if isinstance(families, np.ndarray) and families.dtype.kind == "i":
+        names, first, codes = np.unique(families, return_index=True, return_inverse=True)
+        places = np.argsort(np.argsort(first))  # by appearance, as below
+        return places[codes], len(names)
     names = np.asarray(families, dtype=object).tolist()
     codes = [known.setdefault(family, len(known)) for family in names]
     return np.asarray(codes, dtype=np.int64), len(known)
@@ -108,7 +112,7 @@ def rate_interval(values: ArrayLike, families: Sequence[Hashable] | ArrayLike) -
     Prompts that are each of a family of their own, with a value of 0 or 1 each, have Wilson's
     interval. Otherwise it is Wilson's with an effective number of prompts, ``n / design effect``,
     and a quantile of Student's t (Korn and Graubard, 1998; Dean and Pagano, 2015; Franco, Little,
-    Louis and Slud, 2019), in which three things hold for few families and rates near 0 and 1:
+    Louis and Slud, 2019), in which four things hold for few families and rates near 0 and 1:
 
     - Families of unequal size count as ``n^2 / sum of size^2`` equal ones (Carter, Schnepel and
       Steigerwald, 2017), both in the correction of the variance and in the degrees of freedom.
@@ -116,6 +120,9 @@ def rate_interval(values: ArrayLike, families: Sequence[Hashable] | ArrayLike) -
       answers, the bound on the other side of them supposes more: it is drawn towards the worst case
       (:func:`with_worst_case`), since what wasn't seen may be of one mind. A rate of 0 or 1 shows
       nothing of how far a family is: then the families count, not the prompts.
+    - That bound takes unequal families for as many as they are while nothing was refused (or
+      answered), since each of them might have been: that all of fifty were spared tells as much of
+      a large one among them as of a small one. With the first few refusals this is given up.
     - Several responses to a prompt enter as their mean. Where there are such means, the design
       effect may be less than :data:`SMALLEST_EFFECT`.
 
@@ -138,19 +145,18 @@ class EffectiveSize(NamedTuple):
     """What :func:`rate_interval` makes its interval of.
 
     Attributes:
-        near: Effective number of prompts for the bound towards the nearer of 0 and 1.
-        far: That for the other bound.
-        critical: The critical value.
+        near: Effective number of prompts, and critical value, for the bound towards the nearer of 0
+            and 1.
+        far: Those for the other bound.
     """
 
-    near: float
-    far: float
-    critical: float
+    near: tuple[float, float]
+    far: tuple[float, float]
 
     def interval(self, share: float) -> Estimate:
         """Give Wilson's interval of a proportion with so many prompts on either side."""
         sizes = (self.near, self.far) if share <= 0.5 else (self.far, self.near)
-        below, above = (wilson(share, size, self.critical) for size in sizes)
+        below, above = (wilson(share, *size) for size in sizes)
         return Estimate(share, below.lower, above.upper)
 
 
@@ -167,16 +173,37 @@ def effective_size(
     codes, count = family_codes(families)
     whole = bool(((observed == 0) | (observed == 1)).all())
     if whole and count == n:
-        return EffectiveSize(n, n, normal_quantile())
+        return EffectiveSize((n, normal_quantile()), (n, normal_quantile()))
     if count < 2:
         return None
     sizes = np.bincount(codes, minlength=count)
     effective = n**2 / float((sizes**2).sum())
     deviations = np.bincount(codes, observed, count) - sizes * share
     variance = effective / (effective - 1) * float((deviations**2).sum()) / n**2
-    independent = share * (1 - share) / n
-    effect = variance / independent if independent > 0 else n / effective
+    independent, events = share * (1 - share) / n, n * min(share, 1 - share)
+    effect = variance / independent if independent > 0 else n / count
     effect = max(effect, SMALLEST_EFFECT if whole else 0.0)
-    supposed = with_worst_case(effect, n / effective, n * min(share, 1 - share), effective)
+    spared = effective + (count - effective) / (1 + (2 * events / max(effect, 1)) ** 3)
+    if effect > n / spared:  # families are seen to be of one mind, the large ones too
+        spared = effective
+    supposed = with_worst_case(effect, n / spared, events, effective)
     seen = effect or supposed  # families that are exactly alike are so by chance
-    return EffectiveSize(n / seen, n / supposed, t_quantile(max(effective - 1, 1.0)))
+    return EffectiveSize(
+        (n / seen, t_quantile(max(effective - 1, 1.0))),
+        (n / supposed, t_quantile(max(round(spared, 3) - 1, 1.0))),
+    )
+
+
+def with_bounds(*names: str) -> list[str]:
+    """Give the names of figures, each with those of its bounds: ``x``, ``x_lower``, ``x_upper``."""
+    return [f"{name}{end}" for name in names for end in ("", "_lower", "_upper")]
+
+
+def bounded(name: str, estimate: Estimate) -> dict[str, float]:
+    """Give an estimate under a name, its bounds under names of their own."""
+    return dict(zip(with_bounds(name), estimate, strict=True))
+
+
+def alone(name: str, estimate: Estimate) -> dict[str, float]:
+    """Give an estimate under a name, its bounds as ``lower`` and ``upper``."""
+    return dict(zip((name, "lower", "upper"), estimate, strict=True))

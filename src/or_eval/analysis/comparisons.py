@@ -2,119 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from or_eval.analysis.corrections import Corrected, Corrections, corrected_mean
-from or_eval.analysis.families import families_by_id
+from or_eval.analysis.conditions import conditions
+from or_eval.analysis.contrasts import COLUMNS, MORE, Floats, contrasts
+from or_eval.analysis.corrections import Corrections, correcting
 from or_eval.analysis.group_tests import Numbers, Scored, Sides, compare_sides
-from or_eval.analysis.paired_tests import COLUMNS, MORE, Contrast, Floats, compare_all, paired
-from or_eval.analysis.rates import measures_in, prompt_means
-from or_eval.intervals import family_codes, normal_quantile
-from or_eval.schema import Label
+from or_eval.analysis.logs import FRAMING
+from or_eval.analysis.rates import by_prompt, measures_in, prompt_means
+from or_eval.analysis.responses import Logs
+from or_eval.intervals import family_codes
+from or_eval.schema import PLAIN, Label
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
 """How much of the open verdicts is let go against differences."""
+ALL_MODELS = "all models"
 _LEAST_SPREAD = 4
 _SEED = 20250101
-
-
-def compare_columns(
-    means: pd.DataFrame,
-    families: pd.Series[str],
-    pairs: Sequence[tuple[Any, Any]] | None = None,
-    *,
-    corrected: Callable[[Any, pd.Index[Any]], Corrected] | None = None,
-) -> pd.DataFrame:
-    """Compare columns of per-prompt means, each pair on the prompts that both have.
-
-    All pairs are one question: p-values and intervals allow for their number
-    (:func:`or_eval.analysis.paired_tests.compare_all`).
-
-    Args:
-        means: A row per prompt id, a column per model or run: the refused share of the responses
-            to the prompt (:func:`or_eval.analysis.rates.prompt_means`), missing where none has a
-            verdict.
-        families: Family of each prompt, by id.
-        pairs: Columns to compare; every two by default.
-        corrected: Gives the correction of a column's mean over some of the prompts.
-
-    Returns:
-        A row per pair of columns: ``a``, ``b``, ``n`` (prompts that both have), ``families``,
-        ``rate_a``, ``rate_b``, ``difference`` (``rate_a - rate_b``) with ``lower`` and ``upper``,
-        ``a_more`` and ``b_more`` (prompts that one refused more often than the other), ``p`` and
-        ``verdict``.
-
-    Raises:
-        ValueError: A prompt has no family.
-    """
-    of = families.reindex(means.index)
-    if of.isna().any():
-        raise ValueError(f"no family for prompt {of.index[of.isna()][0]!r}: index them by its id")
-    chosen = list(combinations(means.columns, 2)) if pairs is None else list(pairs)
-    values = {name: means[name].to_numpy(np.float64, na_value=np.nan) for name in means}
-    rows, contrasts = [], []
-    for a, b in chosen:
-        one, other = values[a], values[b]
-        both = ~np.isnan(one) & ~np.isnan(other)
-        contrast, shift_a, shift_b = paired(one, other), 0.0, 0.0
-        if corrected is not None and both.any():
-            of_a, of_b = corrected(a, means.index[both]), corrected(b, means.index[both])
-            contrast = shifted(contrast, of_a, of_b)
-            shift_a, shift_b = of_a.shift, of_b.shift
-        contrasts.append(contrast)
-        rows.append(
-            {
-                "a": a,
-                "b": b,
-                "n": int(both.sum()),
-                "rate_a": one[both].mean() + shift_a if both.any() else np.nan,
-                "rate_b": other[both].mean() + shift_b if both.any() else np.nan,
-                "a_more": int((one[both] > other[both]).sum()),
-                "b_more": int((one[both] < other[both]).sum()),
-            }
-        )
-    names = ["a", "b", "n", "rate_a", "rate_b", "a_more", "b_more"]
-    tested = compare_all(contrasts, of)
-    table = pd.concat([pd.DataFrame(rows, columns=names), tested], axis=1)
-    order = ["a", "b", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
-    return table[[*order, "a_more", "b_more", "p", "verdict"]]
-
-
-def shifted(contrast: Contrast, one: Corrected, other: Corrected, part: float = 1.0) -> Contrast:
-    """Correct a difference by what is known of its two sides, ``part`` of it being of them.
-
-    The squares of how far each bound lies from its rate add up (Zou and Donner, 2008).
-    """
-    ends = (one.estimate, other.estimate) if part > 0 else (other.estimate, one.estimate)
-    below, above = (
-        (part * np.hypot(high.value - high.lower, low.upper - low.value) / normal_quantile()) ** 2
-        for high, low in (ends, ends[::-1])
-    )
-    return contrast._replace(
-        difference=contrast.difference + part * (one.shift - other.shift),
-        below=contrast.below + below,
-        above=contrast.above + above,
-    )
-
-
-def correcting(
-    responses: pd.DataFrame, found: Corrections | None
-) -> Callable[[Any, pd.Index[Any]], Corrected] | None:
-    """Give what corrects a model's mean over some of its prompts; None without corrections."""
-    if found is None:
-        return None
-    of_model = dict(list(responses.groupby("model")))
-
-    def corrected(model: Any, ids: pd.Index[Any]) -> Corrected:
-        rows = of_model[model]
-        return corrected_mean(rows[rows["id"].isin(ids)], found)
-
-    return corrected
 
 
 def compare_models(responses: pd.DataFrame, found: Corrections | None = None) -> pd.DataFrame:
@@ -125,16 +34,16 @@ def compare_models(responses: pd.DataFrame, found: Corrections | None = None) ->
         found: Corrections of the verdicts, where there are any.
 
     Returns:
-        The rows of :func:`compare_columns` for each ``label``, safe ones first.
+        The rows of :func:`contrasts` for each ``label``, safe ones first.
     """
     parts = []
     for label in measures_in(responses):
         of_label = responses[responses["label"] == label]
         if of_label.empty:
             continue
-        table = compare_columns(
+        table = contrasts(
             prompt_means(of_label),
-            families_by_id(responses),
+            by_prompt(responses, "family"),
             corrected=correcting(of_label, found),
         )
         table.insert(0, "label", label.value)
@@ -165,7 +74,7 @@ def standing(responses: pd.DataFrame, differences: pd.DataFrame) -> Standing:
         responses: The responses that were compared, to prompts of one label.
         differences: Of :func:`compare_models`, for these.
     """
-    families, as_told = families_by_id(responses), prompt_means(responses)
+    families, as_told = by_prompt(responses, "family"), prompt_means(responses)
     place = np.random.default_rng(_SEED).random(len(responses))
     unsure = (responses["refused"].isna() | ~responses["certain"].fillna(True)).to_numpy(bool)
     sure = differences["verdict"] == MORE
@@ -182,7 +91,7 @@ def standing(responses: pd.DataFrame, differences: pd.DataFrame) -> Standing:
             way: prompt_means(responses.assign(refused=responses["refused"].mask(taken, side)))
             for way, side in (("down", False), ("up", True))
         }
-        table = compare_columns(pd.concat(means, axis=1), families, pairs)
+        table = contrasts(pd.concat(means, axis=1), families, pairs)
         same = np.sign(table["difference"]) == np.sign(differences["difference"].to_numpy())
         return int((sure.to_numpy() & same & (table["verdict"] == MORE)).sum())
 
@@ -223,7 +132,7 @@ def compare_groups(responses: pd.DataFrame, column: str) -> pd.DataFrame:
         tested = compare_sides(
             [Scored(means[model].to_numpy(), means[model].to_numpy()) for model in means],
             groups,
-            family_codes(families_by_id(responses).reindex(means.index))[0],
+            family_codes(by_prompt(responses, "family").reindex(means.index))[0],
             [Sides(a, b) for a, b in pairs],
         )
         parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
@@ -251,7 +160,7 @@ def standing_out(responses: pd.DataFrame, column: str) -> pd.DataFrame:
     tested = compare_sides(
         [_over_models(means.to_numpy(), groups, len(names))],
         groups,
-        family_codes(families_by_id(responses).reindex(means.index))[0],
+        family_codes(by_prompt(responses, "family").reindex(means.index))[0],
         [Sides(group) for group in range(len(names))],
     )
     return pd.concat([pd.DataFrame({column: names}), tested[list(COLUMNS)]], axis=1)
@@ -260,7 +169,7 @@ def standing_out(responses: pd.DataFrame, column: str) -> pd.DataFrame:
 def _grouped(responses: pd.DataFrame, column: str) -> tuple[pd.DataFrame, Numbers, list[str]]:
     """Give prompts' refused shares, the number of each prompt's group, and the groups' names."""
     means = prompt_means(responses)
-    group = responses.drop_duplicates("id").set_index("id")[column].reindex(means.index)
+    group = by_prompt(responses, column).reindex(means.index)
     numbers, names = pd.factorize(group, sort=True)
     return means, numbers.astype(np.int64), [str(name) for name in names]
 
@@ -295,3 +204,87 @@ def _over_models(values: Floats, groups: Numbers, count: int) -> Scored:
     sets = np.unique(models_of_group, axis=0, return_inverse=True)[1].ravel()
     scores = np.where(known, apart.sum(axis=1) / spread, np.nan)
     return Scored(scores, shares, moved / spread[:, None], sets[groups].astype(np.int64))
+
+
+def marginal_effects(logs: Logs, found: Corrections | None = None) -> pd.DataFrame:
+    """Compare the levels of each factor that a model's runs differ in.
+
+    A framing is compared with the prompt as it is, of other factors every two levels. Runs are
+    compared that differ in this factor alone: for each prompt, the refused shares of the
+    two levels are averaged over the settings of the other factors that both were run with. So a
+    factor's effect isn't that of another which happened to go with it.
+
+    Args:
+        logs: What :func:`or_eval.analysis.responses.read_logs` gives; the factors are what the
+            logs of a model differ in (:func:`or_eval.analysis.conditions.conditions`).
+        found: Corrections of the verdicts, where there are any.
+
+    Returns:
+        A row per label, model (and ``all models``, where there are several), factor and pair of
+        its levels: ``label``, ``model``, ``factor``, ``a``, ``b``, ``settings`` (of the other
+        factors and models, averaged over), ``rate_a``, ``rate_b``, and what
+        :func:`or_eval.analysis.contrasts.contrasts` gives. Nothing where no two runs differ
+        in one factor alone.
+    """
+    known = conditions(logs.heads)
+    names = ["label", "model", "factor", "a", "b", "settings", "rate_a", "rate_b", *COLUMNS]
+    parts = []
+    for label in measures_in(logs.responses):
+        of_label = logs.responses[logs.responses["label"] == label]
+        means = prompt_means(of_label)
+        rows: list[dict[str, Any]] = []
+        sides: list[list[str]] = []
+        for row, cells in _of_factors(known.reindex(means.columns)):
+            one, other = ([cell[side] for cell in cells] for side in (0, 1))
+            if means[[*one, *other]].notna().all(axis=1).any():
+                rows.append({"label": label.value, **row})
+                sides += [one, other]
+        if rows:
+            columns = {at: means[runs].to_numpy().mean(axis=1) for at, runs in enumerate(sides)}
+            corrected = correcting(of_label, found, dict(enumerate(sides)))
+            tested = contrasts(
+                pd.DataFrame(columns, means.index),
+                by_prompt(of_label, "family"),
+                [(at, at + 1) for at in range(0, len(sides), 2)],
+                corrected=corrected,
+            )
+            tested = tested.drop(columns=["a", "b", "n"])
+            parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1)[names])
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+
+
+def _of_factors(known: pd.DataFrame) -> list[tuple[dict[str, Any], Sequence[tuple[str, str]]]]:
+    """Give each comparison and the pairs of runs that it is made of."""
+    factors = [name for name in known.columns if name != "base"]
+    bases = list(dict.fromkeys(known["base"]))
+    groups = [(base, known[known["base"] == base]) for base in bases]
+    if len(bases) > 1:
+        groups.append((ALL_MODELS, known))
+    found = []
+    for model, runs in groups:
+        for factor in factors:
+            for a, b in _levels(factor, runs[factor]):
+                cells = _matched(runs, factor, a, b)
+                if cells and (
+                    model != ALL_MODELS or len({runs.at[c[0], "base"] for c in cells}) > 1
+                ):
+                    row = {"model": model, "factor": factor, "a": a, "b": b, "settings": len(cells)}
+                    found.append((row, cells))
+    return found
+
+
+def _levels(factor: str, said: pd.Series[str]) -> list[tuple[str, str]]:
+    levels = sorted(said.unique())
+    if factor == FRAMING and PLAIN in levels:
+        return [(level, PLAIN) for level in levels if level != PLAIN]
+    return list(combinations(levels, 2))
+
+
+def _matched(runs: pd.DataFrame, factor: str, a: str, b: str) -> Sequence[tuple[str, str]]:
+    """Give the pairs of runs that differ in a factor alone, at level ``a`` and at ``b``."""
+    others = [name for name in runs.columns if name != factor]
+    at = {
+        level: {tuple(row): str(name) for name, row in of_level[others].T.items()}
+        for level, of_level in runs.groupby(factor)
+    }
+    return [(at[a][cell], at[b][cell]) for cell in at[a] if cell in at[b]]

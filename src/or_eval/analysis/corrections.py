@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.intervals import LEVEL, NO_ESTIMATE, Estimate, normal_quantile
+from or_eval.intervals import LEVEL, NO_ESTIMATE, EffectiveSize, Estimate, normal_quantile
 from or_eval.schema import ResponseClass
 
 _DRAWS = 2000
@@ -78,6 +78,16 @@ class Corrected(NamedTuple):
     uncorrected: int
     missed: int
     false_alarms: int
+
+    def for_prompts(self, size: EffectiveSize | None) -> Estimate:
+        """Give it for other prompts: the squares of what these and the sample leave open add up."""
+        value, lower, upper = self.estimate
+        prompts = Estimate(value, np.nan, np.nan) if size is None else size.interval(value)
+        below = np.hypot(value - lower, value - prompts.lower)
+        above = np.hypot(upper - value, prompts.upper - value)
+        return Estimate(
+            value, float(np.maximum(value - below, 0.0)), float(np.minimum(value + above, 1.0))
+        )
 
 
 def audited_truth(responses: pd.DataFrame) -> pd.Series[float]:
@@ -176,6 +186,29 @@ def corrected_mean(responses: pd.DataFrame, found: Corrections) -> Corrected:
         int((wrong & (said == 0)).sum()),
         int((wrong & (said == 1)).sum()),
     )
+
+
+def correcting(
+    responses: pd.DataFrame,
+    found: Corrections | None,
+    runs: Mapping[Any, Sequence[str]] | None = None,
+) -> Callable[[Any, pd.Index[Any]], Corrected] | None:
+    """Give what corrects a model's mean over some of its prompts; None without corrections.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        found: The corrections.
+        runs: The models that are meant by other names.
+    """
+    if found is None:
+        return None
+
+    def corrected(name: Any, ids: pd.Index[Any]) -> Corrected:
+        models = [name] if runs is None else list(runs[name])
+        of = responses["model"].isin(models) & responses["id"].isin(ids)
+        return corrected_mean(responses[of], found)
+
+    return corrected
 
 
 def _spread(refused: float, answered: float, size: int) -> NDArray[np.intp]:

@@ -1,7 +1,7 @@
 """One test for groups of prompts: categories, languages, methods, sources.
 
 Groups hold other prompts, so that no prompt's difference can be flipped, as it is where models are
-compared (:mod:`or_eval.analysis.paired_tests`). What can be exchanged, if groups make no
+compared (:mod:`or_eval.analysis.contrasts`). What can be exchanged, if groups make no
 difference, is which prompts are of which group.
 """
 
@@ -16,13 +16,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from or_eval.analysis.paired_tests import CHANCE, COLUMNS, MORE, UNKNOWN, Floats
+from or_eval.analysis.contrasts import CHANCE, COLUMNS, MORE, UNKNOWN, Floats
 from or_eval.intervals import LEVEL, Estimate, effective_size, normal_quantile
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_DRAWS = 1999
+_DRAWS, _FEWEST_DRAWS = 1999, 199
+_PROMPTS_DRAWN = 2_000_000
+"""Of many prompts fewer draws are made: the larger the groups, the nearer to normal their sizes."""
 _SEED = 20250101
 _MOST_SKEWED = 2.0
 """Beyond it the cube root makes too much of what lies near the mean."""
@@ -107,11 +109,12 @@ def compare_sides(
 
     Returns:
         A row per model and comparison: ``rate_a``, ``rate_b`` and what
-        :data:`or_eval.analysis.paired_tests.COLUMNS` names: the ``difference`` with ``lower`` and
+        :data:`or_eval.analysis.contrasts.COLUMNS` names: the ``difference`` with ``lower`` and
         ``upper`` (made of the rates' intervals, widened for all rows; they leave out zero where p
         is under 0.05), ``p``, ``verdict`` and ``families``.
     """
-    keys = np.random.default_rng(_SEED).random((_DRAWS, len(groups)))
+    draws = min(max(_PROMPTS_DRAWN // max(len(groups), 1), _FEWEST_DRAWS), _DRAWS)
+    keys = np.random.default_rng(_SEED).random((draws, len(groups)))
     parts = np.zeros((len(scored), int(groups.max(initial=0)) + 1), dtype=np.int64)
     table, p, most, critical = _tested(scored, groups, families, sides, keys, parts)
     counts = np.array(
@@ -157,7 +160,7 @@ def _tested(
         The rows, their p-values and those that exchange could have given them, and the size that
         the largest of all comes to by chance. Those of groups of two parts have a p of zero.
     """
-    orders: dict[tuple[bytes, bool], Numbers] = {}
+    orders: dict[tuple[bytes, bool], NDArray[np.int32]] = {}
     models = [
         _Model.of(one, groups, families, sides, keys, part, orders)
         for one, part in zip(scored, parts, strict=True)
@@ -323,7 +326,7 @@ class _Model(NamedTuple):
         sides: Sequence[Sides],
         keys: Floats,
         part: Numbers,
-        orders: dict[tuple[bytes, bool], Numbers],
+        orders: dict[tuple[bytes, bool], NDArray[np.int32]],
     ) -> _Model:
         """Compare the sides of one model by the random ``keys`` of prompts."""
         known = ~np.isnan(one.scores)
@@ -419,7 +422,7 @@ class _Cells(NamedTuple):
         values: Floats,
         keys: Floats,
         single: bool,
-        orders: dict[tuple[bytes, bool], Numbers],
+        orders: dict[tuple[bytes, bool], NDArray[np.int32]],
         known: bytes,
     ) -> Floats:
         """Give the cells' means as they are and in each draw: (draws, cells).
@@ -440,7 +443,10 @@ class _Cells(NamedTuple):
         units = prompts[wanted]
         held = np.where(apart[cell], values[units], self.means(values)[cell])
         if (known, single) not in orders:
-            orders[known, single] = np.argsort(self.stratum[cell] + keys[:, units], axis=1)
+            if (known, not single) not in orders:
+                orders.clear()  # those of other prompts; they are large
+            order = np.argsort(self.stratum[cell] + keys[:, units], axis=1)
+            orders[known, single] = order.astype(np.int32)
         found = np.concatenate([held[None], held[orders[known, single]]])
         if single:
             found = np.add.reduceat(found, np.cumsum(counts) - counts, axis=1) / counts

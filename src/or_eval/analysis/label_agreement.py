@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,23 +19,22 @@ from or_eval.analysis.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
 )
-from or_eval.analysis.estimates import bounded
-from or_eval.intervals import Estimate, rate_interval
-from or_eval.schema import ResponseClass, UnscoredReason
+from or_eval.analysis.human_labels import (
+    ANNOTATOR,
+    ANSWERED,
+    ANSWERS,
+    LABELS,
+    REFUSED,
+    Joined,
+    Labels,
+)
+from or_eval.analysis.samples import read_details
+from or_eval.analysis.tables import plain, records, spreadsheet_safe
+from or_eval.intervals import Estimate, bounded, rate_interval
+from or_eval.schema import Reason, ResponseClass, UnscoredReason
 
-REFUSED, ANSWERED = "refused", "answered"
-"""What a label says that tells no class: refused somehow, or answered."""
-
-ANNOTATOR = "annotator "
-"""What the column of an annotator's labels starts with, before the annotator's name."""
-
-LABELS = (*(name.value for name in ResponseClass), REFUSED, ANSWERED)
-"""What a label may be mapped to."""
-
+_STAGES = ("rules", "judge")
 GROUPINGS = ("model", "category", "language")
-ANSWERS = (ResponseClass.DIRECT_ANSWER.value, ANSWERED)
-"""Labels that mean an answer; all others mean that the model refused."""
-
 _NO_JUDGE = (
     UnscoredReason.NO_RESPONSE.value,
     UnscoredReason.CUT_OFF.value,
@@ -245,3 +246,101 @@ def _cascade(rows: pd.DataFrame) -> dict[str, float]:
         "saved": 1 - calls / len(rows) if len(rows) else np.nan,
         "certain_right": float(right),
     }
+
+
+def reason_agreement(
+    responses: pd.DataFrame, scorer: str = "refusal"
+) -> tuple[int, Estimate, Estimate, pd.DataFrame] | None:
+    """Compare the grounds that rules and judge name, where both read a response and name one.
+
+    Returns:
+        For how many both name one; of these the share for which it is the same, and Cohen's kappa,
+        with intervals over prompts; and how often which went with which (``rules``, ``judge``,
+        ``n``). None where there is nothing to compare.
+    """
+    judged = responses[responses["judge_class"].notna()]
+    stages = read_details(judged, scorer)["stages"]
+    pairs = pd.DataFrame({stage: [_named(said, stage) for said in stages] for stage in _STAGES})
+    pairs = pairs.assign(family=judged["id"].to_numpy()).dropna()
+    if pairs.empty:
+        return None
+    grounds, families = [reason.value for reason in Reason], pairs["family"].to_numpy()
+    rules, judge = ([grounds.index(name) for name in pairs[stage]] for stage in _STAGES)
+    return (
+        len(pairs),
+        rate_interval((pairs["rules"] == pairs["judge"]).to_numpy(dtype="float64"), families),
+        cohens_kappa(rules, judge, len(grounds), families),
+        pairs.groupby(list(_STAGES)).size().rename("n").reset_index(),
+    )
+
+
+def _named(stages: Any, stage: str) -> str | None:
+    """Give the ground that a stage names; older scores have other words in its place."""
+    said = stages.get(stage) if isinstance(stages, dict) else None
+    reason = said.get("reason") if isinstance(said, dict) else None
+    return reason if reason in list(Reason) else None
+
+
+_SHOWN = (
+    *("model", "id", "epoch", "human", "response_class", "refused", "certain", "decided_by"),
+    *("category", "language", "prompt", "response", "evidence", "explanation"),
+)
+
+
+def write_agreement(
+    found: LabelAgreement,
+    labels: Labels,
+    joined: Joined,
+    reasons: pd.DataFrame | None,
+    scorer: str,
+    out: Path,
+) -> list[Path]:
+    """Write what was found into a folder.
+
+    ``agreement.json`` holds all of it; ``groups.csv``, ``classes.csv``, ``confusion.csv`` and
+    ``raters.csv`` the tables, ``reasons.csv`` the grounds that rules and judge name where both do;
+    ``disagreements.jsonl`` the responses on which verdict and label
+    differ, with prompt, response and evidence.
+
+    Returns:
+        The paths written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    tables = {
+        "groups": found.groups,
+        "classes": found.classes,
+        "confusion": found.confusion.rename_axis("human").reset_index(),
+        "raters": found.raters,
+    }
+    if reasons is not None:
+        tables["reasons"] = reasons
+    written = []
+    for name, table in tables.items():
+        written.append(out / f"{name}.csv")
+        spreadsheet_safe(table).to_csv(written[-1], index=False)
+    summary: dict[str, Any] = plain(
+        {
+            "joined_by": joined.by,
+            "joined": int(joined.rows["human"].notna().sum()),
+            "responses_without_label": joined.without_label,
+            "labels_without_response": joined.without_response,
+            "rows_without_label": labels.unlabelled,
+            "cascade": found.cascade,
+            **{name: records(table) for name, table in tables.items()},
+        }
+    )
+    written.append(out / "agreement.json")
+    written[-1].write_text(json.dumps(summary, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    written.append(out / "disagreements.jsonl")
+    with written[-1].open("w", encoding="utf-8") as file:
+        for row in records(_readable(found.disagreements, scorer)):
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return written
+
+
+def _readable(disagreements: pd.DataFrame, scorer: str) -> pd.DataFrame:
+    """Give the disagreements with the texts that a person needs to judge them."""
+    rows = disagreements
+    if "log" in rows:
+        rows = rows.assign(**read_details(rows, scorer)[["prompt", "response", "explanation"]])
+    return rows[[column for column in _SHOWN if column in rows]]

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.families import prompt_families
-from or_eval.analysis.paired_tests import COLUMNS, compare_all, paired
+from or_eval.analysis.contrasts import COLUMNS, contrasts
+from or_eval.analysis.prompt_texts import choosers
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.samples import whole_meta
-from or_eval.analysis.selection import choosers
 
 EXPAND = "expand"
 """Method of seed prompts, which were expanded from base prompts."""
@@ -87,12 +86,12 @@ def lineage_effects(logs: Logs) -> pd.DataFrame:
     Returns:
         A row per label, model and comparison: ``label``, ``model``, ``step``, ``a``, ``b``,
         ``n`` (matched prompts, or groups of them), ``rate_a``, ``rate_b``, and what
-        :func:`or_eval.analysis.paired_tests.compare_all` gives: the difference is what ``a`` adds
+        :func:`or_eval.analysis.contrasts.contrasts` gives: the difference is what ``a`` adds
         to ``b``. Seed prompts aren't compared with base prompts that the model helped to choose
         (:data:`CHOSE`).
     """
     responses, prompts = logs.responses, logs.prompts
-    known = prompts.assign(level=levels(prompts), family=prompt_families(prompts))
+    known = prompts.assign(level=levels(prompts))
     chosen_by = _choosers(known, responses)
     parts = []
     for label in measures_in(responses):
@@ -112,14 +111,15 @@ def lineage_effects(logs: Logs) -> pd.DataFrame:
             continue
         families = pd.concat([comparison.matches["family"] for _, comparison in found])
         families = families[~families.index.duplicated()]
-        contrasts = [
-            paired(*comparison.values().reindex(families.index).to_numpy().T)._replace(
-                floor=comparison.floor
-            )
-            for _, comparison in found
-        ]
+        sides = [comparison.values().reindex(families.index) for _, comparison in found]
+        tested = contrasts(
+            pd.concat(sides, axis=1, ignore_index=True),
+            families,
+            [(at, at + 1) for at in range(0, 2 * len(sides), 2)],
+            floors=[comparison.floor for _, comparison in found],
+            cautious=True,
+        )[list(COLUMNS)]
         rows = [{"label": label.value, "model": model, **c.row} for model, c in found]
-        tested = compare_all(contrasts, families, cautious=True)
         tested.loc[[comparison.biased for _, comparison in found], "verdict"] = CHOSE
         parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
     names = ["label", "model", "step", "a", "b", "n", "rate_a", "rate_b", *COLUMNS]

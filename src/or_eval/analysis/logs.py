@@ -36,7 +36,7 @@ class LogHead(NamedTuple):
         header: Inspect's own header: model, task, data set, status, scores.
         factors: What tells it from the model's other logs, as ``{"system_prompt": "safe"}``
             (:func:`or_eval.analysis.conditions.name_conditions`); empty where nothing does.
-        benchmark: What it measures on (:func:`or_eval.analysis.benchmarks.name_benchmarks`).
+        benchmark: What it measures on (:func:`or_eval.analysis.conditions.name_benchmarks`).
     """
 
     location: str

@@ -12,24 +12,21 @@ from or_eval.analysis.comparisons import (
     Standing,
     compare_groups,
     compare_models,
+    marginal_effects,
     standing,
     standing_out,
 )
 from or_eval.analysis.conditions import base_models
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
-from or_eval.analysis.factors import marginal_effects
-from or_eval.analysis.families import prompt_families
-from or_eval.analysis.human_labels import Labels
+from or_eval.analysis.human_labels import Labels, truth_of
 from or_eval.analysis.lineage import levels, lineage_effects
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.prompt_audit import PromptAudit, labels_by_prompt, prompt_audit
+from or_eval.analysis.prompt_texts import SENSITIVE_PART, sensitive_parts
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, rates
 from or_eval.analysis.responses import Logs, as_they_are, by_benchmark
-from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
-from or_eval.analysis.verdict_rows import truth_of
-from or_eval.analysis.vote_agreement import VoteAgreement, agreement_by_label
-from or_eval.analysis.votes import vote_matrix
+from or_eval.analysis.votes import VoteAgreement, agreement_by_label, vote_matrix
 from or_eval.hostile_text import visible
 from or_eval.schema import Label
 
@@ -111,7 +108,7 @@ class Material:
         if by not in self._rates:
             of = self.responses
             if SENSITIVE_PART in by:
-                of = of.assign(sensitive_part=of["id"].map(sensitive_parts(self.logs)))
+                of = of.assign(sensitive_part=of["id"].map(sensitive_parts(of, self.logs.prompts)))
             split = all(of[name].nunique() > 1 for name in by if name != "model")
             self._rates[by] = rates(of if split else of.iloc[:0], by, self.sample)
         return self._rates[by]
@@ -249,7 +246,7 @@ class Material:
         prompts, matrix = self.logs.prompts, vote_matrix(self.responses)
         labelled = prompts.index[prompts["label"].isin(list(MEASURES))]
         votes = matrix[matrix.index.isin(labelled)]
-        return agreement_by_label(votes, prompts, prompt_families(prompts))
+        return agreement_by_label(votes, prompts)
 
     @cached_property
     def prompt_audit(self) -> PromptAudit | None:

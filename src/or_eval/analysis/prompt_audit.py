@@ -10,11 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from or_eval.analysis.corrections import PRIOR, Corrections, expected
-from or_eval.analysis.estimates import alone, bounded, with_bounds
-from or_eval.analysis.families import response_families
 from or_eval.analysis.human_labels import CHANCE, probability
-from or_eval.analysis.rates import MEASURES, mean_over_prompts, rates
-from or_eval.intervals import LEVEL, Estimate, normal_quantile
+from or_eval.analysis.rates import MEASURES, rates
+from or_eval.intervals import LEVEL, Estimate, alone, bounded, normal_quantile, with_bounds
 from or_eval.schema import Label
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
@@ -142,13 +140,15 @@ def prompt_audit(
     rows = []
     for (model, label), group in labelled.groupby(["model", "label"], sort=True):
         measure = MEASURES[Label(str(label))]
-        as_labelled = Estimate(*of_all.loc[(str(model), measure), ["rate", "lower", "upper"]])
+        row = of_all.loc[(str(model), measure)]
+        as_labelled = Estimate(*row[["rate", "lower", "upper"]])
+        raw = as_labelled if found is None else Estimate(*row[with_bounds("raw")])
         rows.append(
             {
                 "model": model,
                 "measure": measure,
                 **bounded("as_labelled", as_labelled),
-                **_corrected(group, audit, Label(str(label)), found),
+                **_corrected(group, audit, Label(str(label)), found, raw),
             }
         )
     order = {name: place for place, name in enumerate(_LEVELS)}
@@ -199,6 +199,7 @@ def _corrected(
     audit: pd.DataFrame,
     label: Label,
     found: Corrections | None,
+    raw: Estimate,
 ) -> dict[str, Any]:
     """Correct one model's rate on the prompts of one label.
 
@@ -209,7 +210,6 @@ def _corrected(
     verdict = group["refused"].astype("float64")
     refused = verdict.groupby(group["id"]).mean()
     known = audit[audit.index.isin(refused.index) & audit["harm"].notna()]
-    raw = mean_over_prompts(verdict.astype("Float64"), group, response_families(group))
     random = np.random.default_rng(_SEED)
     part = np.array([1 - raw.value, raw.value])
     drawn_part = _as_beta(raw, random)

@@ -1,14 +1,24 @@
-"""Every prompt's exact text, gathered over logs, and the ids that stand for two texts."""
+"""What logs say of prompts: their exact texts, who chose them, where their sensitive part is."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
 from or_eval.analysis.conflicts import OnConflict, conflict_error
-from or_eval.analysis.samples import Summary, cut_start, is_cut, prompt_text, read_samples
-from or_eval.schema import prompt_id
+from or_eval.analysis.samples import (
+    Summary,
+    cut_start,
+    is_cut,
+    prompt_text,
+    read_samples,
+    whole_meta,
+)
+from or_eval.schema import CHOSEN_BY, VOTES, prompt_id
 
 _LISTED = 5
 
@@ -108,3 +118,54 @@ def settle_texts(
         responses.drop(index=stale).reset_index(drop=True),
         [*shown, f"responses to older texts left out (latest): {len(stale)}"],
     )
+
+
+def choosers(meta: Any) -> frozenset[str]:
+    """Give the models whose votes chose a prompt, or what it was written from.
+
+    A data set that was chosen by what models refuse (``or-eval vote``, the stage ``vote`` of a
+    recipe) keeps their votes in the ``meta`` of each prompt, and their names in that of what was
+    written from it.
+    """
+    if not isinstance(meta, dict):
+        return frozenset()
+    said = [meta.get(VOTES), meta.get(CHOSEN_BY)]
+    named = (str(name) for names in said if isinstance(names, dict | list) for name in names)
+    return frozenset(name.partition(" (")[0] for name in named)  # whatever their conditions
+
+
+def selection_notes(models: Iterable[str], prompts: pd.DataFrame) -> list[str]:
+    """Warn of models that are measured on prompts which they helped to choose.
+
+    Args:
+        models: Plain names of the models under test.
+        prompts: Prompt records with ``meta``.
+    """
+    voted = Counter(model for meta in prompts["meta"] for model in choosers(meta))
+    return [
+        f"{model} helped to choose {voted[model]} of these {len(prompts)} prompts, by refusing or "
+        "answering them or what they were written from: its rates here say nothing of other "
+        "prompts, and it can't be compared with models that didn't"
+        for model in dict.fromkeys(models)
+        if model in voted
+    ]
+
+
+SENSITIVE_PART = "sensitive_part"
+"""Where prompts made as LTO's say it, in ``meta``: ``beginning`` or ``end``."""
+
+
+def sensitive_parts(responses: pd.DataFrame, prompts: pd.DataFrame) -> pd.Series[str]:
+    """Give where each prompt's sensitive part stands, by prompt id; missing where nothing says it.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        prompts: Its frame of prompts.
+    """
+    meta = whole_meta(responses, prompts)
+    return meta.map(_part).astype("str").rename(SENSITIVE_PART)
+
+
+def _part(meta: Any) -> str | None:
+    said = meta.get(SENSITIVE_PART) if isinstance(meta, dict) else None
+    return said if isinstance(said, str) else None

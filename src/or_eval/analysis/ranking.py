@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from or_eval.analysis.comparisons import correcting, shifted
-from or_eval.analysis.corrections import Corrections
+from or_eval.analysis.contrasts import MORE, contrasts
+from or_eval.analysis.corrections import Corrections, correcting
 from or_eval.analysis.extras import scipy_stats
-from or_eval.analysis.families import families_by_id
-from or_eval.analysis.paired_tests import MORE, compare_all, paired
-from or_eval.analysis.rates import MEASURES, prompt_means, rates
+from or_eval.analysis.rates import MEASURES, by_prompt, prompt_means, rates
 from or_eval.intervals import Estimate, normal_quantile
 from or_eval.schema import Label
 
@@ -36,7 +33,7 @@ def ranking(
     """Rank models by who is better than whom beyond chance.
 
     A model's rank is 1 and the number of models that are better by the test that compares models
-    everywhere (:func:`or_eval.analysis.paired_tests.compare_all`), so that models which can't be
+    everywhere (:func:`or_eval.analysis.contrasts.contrasts`), so that models which can't be
     told apart may share a rank, and equal ones share the first in 95 of 100 runs.
 
     Args:
@@ -54,36 +51,27 @@ def ranking(
     labels = _LABELS[measure]
     wanted = responses[responses["label"].isin(labels)]
     means = prompt_means(wanted)
-    label = wanted.drop_duplicates("id").set_index("id")["label"].reindex(means.index)
+    label = by_prompt(wanted, "label").reindex(means.index)
     known = means.notna().groupby(label).any().reindex(list(labels), fill_value=False).all()
     means = means[sorted(known.index[known])]
-    values = means.to_numpy(dtype=np.float64)
     signs = np.where(label == Label.SAFE, -1.0, 1.0)
-    pairs = list(combinations(range(values.shape[1]), 2))
-    contrasts = [paired(values[:, a], values[:, b], signs) for a, b in pairs]
-    for one in labels if found is not None else ():
-        corrected = correcting(wanted[wanted["label"] == one], found)
-        assert corrected is not None
-        part = (-1 if one == Label.SAFE else 1) / len(labels)
-        for at, (a, b) in enumerate(pairs):
-            both = means.index[~np.isnan(values[:, a]) & ~np.isnan(values[:, b])]
-            of_a, of_b = (corrected(means.columns[model], both) for model in (a, b))
-            contrasts[at] = shifted(contrasts[at], of_a, of_b, part)
-    families = families_by_id(responses).reindex(means.index)
-    tested = compare_all(contrasts, families)
-    better, worse = np.zeros((2, len(means.columns)), dtype=np.int64)
-    for (a, b), difference, verdict in zip(
-        pairs, tested["difference"], tested["verdict"], strict=True
-    ):
-        if verdict == MORE:
-            good, bad = (a, b) if difference > 0 else (b, a)
-            better[bad] += 1
-            worse[good] += 1
+    families, corrected = by_prompt(responses, "family"), correcting(wanted, found)
+    tested = contrasts(means, families, corrected=corrected, strata=signs)
+    sure = tested[tested["verdict"] == MORE]
+    first = sure["difference"] > 0
+    better, worse = (
+        pd.concat([sure["a"][at], sure["b"][~at]]).value_counts().reindex(means.columns).fillna(0)
+        for at in (~first, first)
+    )
     by_model = rates(wanted, found=found).set_index("model")
     estimates = [_value(by_model.loc[[model]], measure) for model in means]
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     table.insert(0, "model", list(means.columns))
-    table = table.assign(rank=1 + better, better=better, worse=worse)
+    table = table.assign(
+        rank=1 + better.to_numpy(np.int64),
+        better=better.to_numpy(np.int64),
+        worse=worse.to_numpy(np.int64),
+    )
     return table.sort_values(
         ["value", "model"], ascending=[measure == "over_refusal", True], ignore_index=True
     )

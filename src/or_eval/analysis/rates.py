@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,8 @@ from or_eval.analysis.corrections import (
     sampling_error,
     widened,
 )
-from or_eval.analysis.estimates import alone, bounded, with_bounds
-from or_eval.analysis.families import response_families
 from or_eval.analysis.jackknife import SHARE, jackknife
-from or_eval.intervals import Estimate, effective_size, rate_interval
+from or_eval.intervals import Estimate, bounded, effective_size, rate_interval, with_bounds
 from or_eval.schema import Label, Outcome, ResponseClass
 
 _CORRECTION = (
@@ -30,6 +28,8 @@ _CORRECTION = (
     *("sampled", "uncorrected", "missed", "false_alarms"),
 )
 _DIGITS = 9
+NOT_GIVEN = "not given"
+"""Stands for the kind of a refusal of which nobody said it: in an old log, or by rules."""
 MEASURES = {Label.SAFE: "over_refusal", Label.TOXIC: "toxic_rejection"}
 """What the refused share of the prompts of a label is called."""
 _OF_UNLABELLED = {Label.UNLABELLED: "refusal_rate"}
@@ -59,6 +59,11 @@ def prompt_means(responses: pd.DataFrame) -> pd.DataFrame:
     means = refused.groupby([responses["id"], responses["model"]], sort=False).mean().unstack()
     means = means.reindex(index=pd.unique(responses["id"]), columns=pd.unique(responses["model"]))
     return means.astype("float64")
+
+
+def by_prompt(responses: pd.DataFrame, column: str) -> pd.Series[Any]:
+    """Give what a column says of each prompt, by its id."""
+    return responses.drop_duplicates("id").set_index("id")[column]
 
 
 def rates(
@@ -98,66 +103,49 @@ def rates(
         ``uncorrected`` (responses with verdicts of a kind that was not sampled), ``missed`` and
         ``false_alarms`` (errors in the sample).
     """
-    rows = []
-    for key, group, families in _groups(responses, by):
-        verdicts = group["refused"].notna()
-        unsure = ~verdicts | ~group["certain"].fillna(True)
-        refused = group["refused"].astype("Float64")
-        errors = int(group["error"].notna().sum())
-        rate = mean_over_prompts(refused, group, families)
-        taken, open_ = refused, unsure
-        if found is not None:  # what a sample tells is open no more
-            taken = expected(group, found).astype("Float64")
-            open_ = unsure & ~found.sampled[found.cell[group.index]]
-        lowest, highest = (
-            mean_over_prompts(taken.mask(open_, side), group, families).value for side in (0.0, 1.0)
-        )
-        n = int(verdicts.sum())
-        correction: dict[str, float] = {}
-        if found is not None:
-            rate, correction = _corrected(rate, group, families, found)
-            lowest = max(lowest - (rate.value - correction["known_lower"]), 0.0)
-            highest = min(highest + (correction["known_upper"] - rate.value), 1.0)
-        rows.append(
-            {
-                **key,
-                "n": n,
-                "refused": int(refused.sum()),
-                "uncertain": int((unsure & verdicts).sum()),
-                "unscored": len(group) - n - errors,
-                "errors": errors,
-                "families": families[verdicts].nunique(),
-                **alone("rate", rate),
-                "lowest": lowest,
-                "highest": highest,
-                **correction,
-            }
-        )
-    counts = ("n", "refused", "uncertain", "unscored", "errors", "families")
-    estimates = ("rate", "lower", "upper", "lowest", "highest")
-    extra = () if found is None else _CORRECTION
-    return pd.DataFrame(rows, columns=[*by, "measure", *counts, *estimates, *extra])
+    groups = _Groups.of(responses, by)
+    frame = groups.frame
+    refused = frame["refused"].to_numpy(np.float64, na_value=np.nan)
+    verdicts, failed = ~np.isnan(refused), frame["error"].notna().to_numpy(bool)
+    unsure = ~verdicts | ~frame["certain"].fillna(True).to_numpy(bool)
+    taken, open_ = refused, unsure
+    if found is not None:  # what a sample tells is open no more
+        taken = expected(frame, found).to_numpy()
+        open_ = unsure & ~found.sampled[found.cell[frame.index]]
+    counted = {
+        "n": verdicts,
+        "refused": refused == 1,
+        "uncertain": unsure & verdicts,
+        "unscored": ~verdicts & ~failed,
+        "errors": failed,
+    }
+    table = groups.keys.assign(**{name: groups.count(flags) for name, flags in counted.items()})
+    told = groups.means(refused)
+    table["families"] = [len(np.unique(families)) for _, families in told]
+    found_rates = [rate_interval(*of) for of in told]
+    ends = [groups.mean(np.where(open_, side, taken)) for side in (0.0, 1.0)]
+    if found is None:
+        return _with(table, found_rates, *ends)
+    corrected = [corrected_mean(frame.iloc[rows], found) for rows in groups.rows()]
+    sizes = [effective_size(*of) if len(of[0]) else None for of in told]
+    of_prompts = [one.for_prompts(size) for one, size in zip(corrected, sizes, strict=True)]
+    known = np.array([one.estimate for one in corrected]).reshape(-1, 3)
+    value = np.array([one.value for one in of_prompts])
+    lowest = np.maximum(ends[0] - (value - known[:, 1]), 0.0)
+    highest = np.minimum(ends[1] + (known[:, 2] - value), 1.0)
+    more = [
+        (*raw, *one.estimate[1:], *one[2:]) for raw, one in zip(found_rates, corrected, strict=True)
+    ]
+    told_more = pd.DataFrame(more, columns=list(_CORRECTION))
+    return pd.concat([_with(table, of_prompts, lowest, highest), told_more], axis=1)
 
 
-def _corrected(
-    raw: Estimate,
-    group: pd.DataFrame,
-    families: pd.Series[str],
-    found: Corrections,
-) -> tuple[Estimate, dict[str, float]]:
-    """Correct a rate; its interval adds the squares of what prompts and sample leave open."""
-    correction = corrected_mean(group, found)
-    value, lower, upper = correction.estimate
-    means = _prompts(group["refused"].astype("Float64"), group, families)
-    size = effective_size(*means) if len(means[0]) else None
-    prompts = Estimate(value, np.nan, np.nan) if size is None else size.interval(value)
-    below = np.hypot(value - lower, value - prompts.lower)
-    above = np.hypot(upper - value, prompts.upper - value)
-    rate = Estimate(
-        value, float(np.maximum(value - below, 0.0)), float(np.minimum(value + above, 1.0))
-    )
-    columns = (*raw, lower, upper, *correction[2:])
-    return rate, dict(zip(_CORRECTION, columns, strict=True))
+def _with(
+    table: pd.DataFrame, estimates: Sequence[Estimate], lowest: Floats, highest: Floats
+) -> pd.DataFrame:
+    rates = np.array(estimates, dtype=np.float64).reshape(-1, 3)
+    named = dict(zip(("rate", "lower", "upper"), rates.T, strict=True))
+    return table.drop(columns="label").assign(**named, lowest=lowest, highest=highest)
 
 
 def class_shares(
@@ -178,31 +166,86 @@ def class_shares(
         ``n`` (responses of the class), ``total``, ``share`` (a mean over prompts, as a rate is),
         ``lower``, ``upper``.
     """
-    rows = []
-    for key, group, families in _groups(responses, by):
-        classed = group[group["response_class"].notna() & group["refused"].notna()]
-        is_class = np.column_stack([classed["response_class"] == name for name in ResponseClass])
-        members, errors = is_class.astype(np.float64), np.zeros(len(ResponseClass))
-        if found is not None and len(classed):
-            weights = prompt_weights(classed)
-            members = _as_expected(expected(classed, found), is_class)
-            errors = sampling_error(classed, found, partial(_means, weights, is_class))
-        for at, name in enumerate(ResponseClass):
-            share = mean_over_prompts(pd.Series(members[:, at], classed.index), group, families)
-            if found is not None:
-                share = widened(share, errors[at], SHARE)
-            rows.append(
-                {
-                    **{column: key[column] for column in by},
-                    "label": key["label"],
-                    "response_class": name.value,
-                    "n": int(is_class[:, at].sum()),
-                    "total": len(classed),
-                    **alone("share", share),
-                }
-            )
-    columns = [*by, "label", "response_class", "n", "total", "share", "lower", "upper"]
-    return pd.DataFrame(rows, columns=columns)
+    groups = _Groups.of(responses, by)
+    frame = groups.frame
+    classed = (frame["response_class"].notna() & frame["refused"].notna()).to_numpy(bool)
+    names = [name.value for name in ResponseClass]
+    if found is None:
+        return _kinds(groups, "response_class", names, classed)
+    is_class = np.column_stack([frame["response_class"] == name for name in names])
+    members = np.full(is_class.shape, np.nan)
+    errors = np.zeros((len(groups.keys), len(names)))
+    for at, rows in enumerate(groups.rows()):
+        told = rows[classed[rows]]
+        of, flags = frame.iloc[told], is_class[told]
+        if len(told):
+            members[told] = _as_expected(expected(of, found), flags)
+            errors[at] = sampling_error(of, found, partial(_means, prompt_weights(of), flags))
+    return _kinds(groups, "response_class", names, classed, members, errors)
+
+
+def refusal_shares(
+    responses: pd.DataFrame, kind: Literal["provenance", "reason"], by: Sequence[str] = ("model",)
+) -> pd.DataFrame:
+    """Give the share that refusals of each kind make of all responses with a verdict.
+
+    The shares of a group add up to its refusal rate.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        kind: Who refused, or on what ground.
+        by: Columns that split the responses.
+
+    Returns:
+        A row per group, label and kind that occurs: the columns of ``by``, ``label``, the kind,
+        ``n`` (refusals of the kind), ``total``, ``share``, ``lower``, ``upper``. Nothing where no
+        refusal has a kind.
+    """
+    groups = _Groups.of(responses, by)
+    refused = groups.frame["refused"].fillna(False).to_numpy(bool)
+    named = groups.frame[kind].fillna(NOT_GIVEN).where(refused)
+    if groups.frame.loc[refused, kind].isna().all():
+        named = named.iloc[:0]
+    groups = groups._replace(frame=groups.frame.assign(**{kind: named}))
+    scored = groups.frame["refused"].notna().to_numpy(bool)
+    table = _kinds(groups, kind, sorted(named.dropna().unique()), scored)
+    return table[table["n"] > 0].reset_index(drop=True)
+
+
+def _kinds(
+    groups: _Groups,
+    column: str,
+    names: Sequence[str],
+    known: NDArray[np.bool_],
+    members: Floats | None = None,
+    errors: Floats | None = None,
+) -> pd.DataFrame:
+    """Give the share of responses of each kind in each group; a mean over prompts, as a rate is.
+
+    Args:
+        groups: The responses.
+        column: Their column that names kinds.
+        names: The kinds.
+        known: Which responses count.
+        members: How far each is of each kind, where that isn't what the column says.
+        errors: The error of the shares that corrections leave: (groups, kinds).
+    """
+    parts = []
+    for at, name in enumerate(names):
+        flags = (groups.frame[column] == name).fillna(False).to_numpy(bool) & known
+        values = np.where(known, flags, np.nan) if members is None else members[:, at]
+        shares = [rate_interval(*of) for of in groups.means(values)]
+        if errors is not None:
+            shares = [widened(one, e, SHARE) for one, e in zip(shares, errors[:, at], strict=True)]
+        counts = {column: str(name), "n": groups.count(flags), "total": groups.count(known)}
+        figures = pd.DataFrame(shares, columns=["share", "lower", "upper"])
+        parts.append(pd.concat([groups.keys.assign(**counts, _at=at), figures], axis=1))
+    columns = [*(name for name in groups.keys if name != "measure"), column, "n", "total"]
+    columns += ["share", "lower", "upper"]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    order = [*(name for name in groups.keys if name != "measure"), "_at"]
+    return pd.concat(parts).sort_values(order, kind="stable", ignore_index=True)[columns]
 
 
 def _means(weights: Floats, is_class: NDArray[np.bool_], refused: pd.Series[float]) -> Floats:
@@ -222,30 +265,6 @@ def _as_expected(refused: pd.Series[float], is_class: NDArray[np.bool_]) -> NDAr
     usual = kinds.sum(axis=0) / kinds.sum() if kinds.any() else np.eye(kinds.shape[1])[-1]
     kinds[is_class[:, 0]] = usual
     return np.column_stack([1 - value, value[:, None] * kinds])
-
-
-def mean_over_prompts(
-    values: pd.Series[float], group: pd.DataFrame, families: pd.Series[str]
-) -> Estimate:
-    """Average the responses of each model to each prompt, and these means; missing ones aside.
-
-    Args:
-        values: A value between 0 and 1 for each response.
-        group: The responses, with the same index.
-        families: Family of each response, by index.
-    """
-    return rate_interval(*_prompts(values, group, families))
-
-
-def _prompts(
-    values: pd.Series[float], group: pd.DataFrame, families: pd.Series[str]
-) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Give the mean of each model's responses to each prompt, and the prompt's family."""
-    known = values.dropna()
-    places = [group.loc[known.index, name] for name in ("model", "id")]
-    means = known.groupby([*places, families[known.index]], sort=False).mean()
-    of: NDArray[Any] = means.index.get_level_values(-1).to_numpy(dtype=object)
-    return np.asarray(means, dtype=np.float64), of
 
 
 def fourfold(
@@ -275,7 +294,7 @@ def fourfold(
         (:func:`or_eval.analysis.jackknife.jackknife`); NaN where there is nothing to tell it from.
     """
     labelled = responses[responses["label"].isin(list(MEASURES))]
-    families, rows = _families(responses, by), []
+    rows = []
     for values, group in labelled.groupby(list(by), sort=True):
         refused = group["refused"].astype("float64") if found is None else expected(group, found)
         refused = refused[refused.notna()]
@@ -296,7 +315,10 @@ def fourfold(
                 return np.array([of(cells(refused).sum(axis=0)) for of in _OF_FOUR.values()])
 
         errors = 0 * figures(refused) if found is None else sampling_error(group, found, figures)
-        of, columns = families[group.index].to_numpy(dtype=object), cells(refused)
+        of, columns = (
+            group["own_family" if "model" in by else "family"].to_numpy(dtype=object),
+            cells(refused),
+        )
         counts = columns.sum(axis=0).round(_DIGITS).tolist()
         row = dict(zip(by, values, strict=True)) | {
             name.value: int(n) if n == int(n) else n
@@ -318,29 +340,70 @@ _OF_FOUR: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 }
 
 
-def _families(responses: pd.DataFrame, by: Sequence[str]) -> pd.Series[str]:
-    """Give each response's family, by the prompts that have a verdict, as in Inspect's results.
+class _Groups(NamedTuple):
+    """Responses split by columns and by label, and in each group by model and prompt.
 
-    Where models have rates of their own, prompts are linked by those that the model has one on. A
-    prompt without a verdict is by itself.
+    Attributes:
+        frame: The responses that are in a group.
+        keys: A row per group, sorted: the columns that split, ``label`` and ``measure``.
+        group: Number of each response's group.
+        cell: Number of its group's, model's and prompt's responses.
+        group_of: Group of each of these.
+        family_of: Number of their family.
+        family: The column that tells families.
     """
-    scored = responses[responses["refused"].notna()]
-    parts = [of for _, of in scored.groupby("model")] if "model" in by else [scored]
-    found = pd.concat([response_families(of) for of in parts]) if parts else pd.Series(dtype="str")
-    return found.reindex(responses.index).fillna(responses["id"])
 
+    frame: pd.DataFrame
+    keys: pd.DataFrame
+    group: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    group_of: NDArray[np.int64]
+    family_of: NDArray[np.int64]
+    family: str
 
-def _groups(
-    responses: pd.DataFrame, by: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.Series[str]]]:
-    """Split the responses by label too; give each group's key, rows and families."""
-    measures = measures_in(responses)
-    labelled = responses[responses["label"].isin(list(measures))]
-    families = _families(responses, by)
-    for values, group in labelled.groupby([*by, "label"], sort=True):
-        key: dict[str, Hashable] = dict(zip((*by, "label"), values, strict=True))
-        yield (
-            key | {"measure": measures[Label(str(key["label"]))]},
-            group,
-            families.loc[group.index],
+    @classmethod
+    def of(cls, responses: pd.DataFrame, by: Sequence[str]) -> _Groups:
+        """Split responses; those without a value in one of the columns are left out."""
+        measures = measures_in(responses)
+        wanted = responses["label"].isin(list(measures)) & responses[list(by)].notna().all(axis=1)
+        frame, names = responses[wanted], [*by, "label"]
+        groups = frame.groupby(names, sort=True)
+        keys = groups.size().index.to_frame(index=False)
+        keys["measure"] = keys["label"].map({label.value: name for label, name in measures.items()})
+        family = "own_family" if "model" in by else "family"
+        group = groups.ngroup().to_numpy(np.int64)
+        cell = (
+            frame.groupby([*names, "id", *{"model"} - {*by}], sort=False)
+            .ngroup()
+            .to_numpy(np.int64)
         )
+        _, first = np.unique(cell, return_index=True)
+        families = pd.factorize(frame[family])[0]
+        return cls(frame, keys, group, cell, group[first], families[first], family)
+
+    def count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the responses of each group of which something holds."""
+        return np.bincount(self.group[flags], minlength=len(self.keys))
+
+    def rows(self) -> list[NDArray[np.intp]]:
+        """Give the places of each group's responses."""
+        order = np.argsort(self.group, kind="stable")
+        return np.split(order, np.cumsum(self.count(np.ones(len(order), bool)))[:-1])[
+            : len(self.keys)
+        ]
+
+    def means(self, values: Floats) -> list[tuple[Floats, NDArray[np.int64]]]:
+        """Give for each group the mean of each cell, missing values aside, and its family."""
+        known = ~np.isnan(values)
+        size = np.bincount(self.cell[known], minlength=len(self.group_of))
+        sums = np.bincount(self.cell[known], values[known], len(self.group_of))
+        there = np.flatnonzero(size)
+        there = there[np.argsort(self.group_of[there], kind="stable")]
+        ends = np.searchsorted(self.group_of[there], np.arange(1, len(self.keys)))
+        means = np.split(sums[there] / size[there], ends)
+        families = np.split(self.family_of[there], ends)
+        return list(zip(means, families, strict=True))[: len(self.keys)]
+
+    def mean(self, values: Floats) -> Floats:
+        """Give the mean of each group's means."""
+        return np.array([of.mean() if len(of) else np.nan for of, _ in self.means(values)])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from or_eval.analysis.families import response_families
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.progress import tracked
+from or_eval.analysis.prompt_texts import SENSITIVE_PART, sensitive_parts
 from or_eval.analysis.responses import RECORD, VERDICT, Logs
 from or_eval.analysis.samples import samples_of
-from or_eval.analysis.sensitive_parts import SENSITIVE_PART, sensitive_parts
 
 COLUMNS = (
     *("model", "base_model", "condition", "benchmark", "task", "log"),
@@ -34,8 +33,7 @@ def write_responses(logs: Logs, path: Path) -> None:
     from pyarrow.parquet import ParquetWriter
 
     heads = {head.location: head for head in logs.heads}
-    parts = sensitive_parts(logs)
-    families = response_families(logs.responses)
+    parts = sensitive_parts(logs.responses, logs.prompts)
     writer = None
     by_log = logs.responses.groupby("log", sort=False)
     for location, rows in tracked(list(by_log), "Writing responses"):
@@ -50,7 +48,6 @@ def write_responses(logs: Logs, path: Path) -> None:
             log=Path(str(location)).name,
             prompt=rows["id"].map(logs.prompts["prompt"]),
             response=[sample.output.completion for _, sample in samples_of(rows)],
-            family=families[rows.index],
             sensitive_part=rows["id"].map(parts),
         )
         strings = [name for name in COLUMNS if name not in _TYPES]

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 import pandas as pd
 from inspect_ai.scorer import Score
 
-from or_eval.analysis.benchmarks import name_benchmarks
-from or_eval.analysis.conditions import name_conditions, several_conditions
+from or_eval.analysis.conditions import name_benchmarks, name_conditions, several_conditions
 from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.conflicts import OnConflict, settle_logs
 from or_eval.analysis.logs import LogError, LogHead, LogPaths, read_heads
 from or_eval.analysis.progress import tracked
-from or_eval.analysis.prompt_texts import PromptTexts, settle_texts
+from or_eval.analysis.prompt_texts import PromptTexts, selection_notes, settle_texts
 from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_summaries, samples_of
-from or_eval.analysis.selection import selection_notes
 from or_eval.analysis.wording import counted
+from or_eval.families import family_names
 from or_eval.schema import PLAIN, Label, ResponseClass
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
@@ -39,8 +38,8 @@ class Logs(NamedTuple):
     Attributes:
         heads: The logs used, oldest run first, with Inspect's headers.
         prompts: One row per prompt, by ``id``: ``prompt`` (exact text), the columns ``label`` to
-            ``pair_id`` of the prompt record, and ``meta``: a dict of what all logs say alike (in
-            replayed logs some of it is about the response), None, or
+            ``pair_id`` of the prompt record, ``family``, and ``meta``: a dict of what all logs say
+            alike (in replayed logs some of it is about the response), None, or
             :data:`or_eval.analysis.samples.CUT_VALUE` where it is too long for a summary.
         responses: One row per model, sample and epoch: ``id`` (of the prompt), ``sample_id``
             (in the log), ``framing`` (the context that the prompt was set into: ``none`` for the
@@ -51,8 +50,8 @@ class Logs(NamedTuple):
             ``unscored_because`` (why there is no verdict), ``decided_by``, ``certain``,
             ``provenance`` (who refused), ``reason`` (on what ground),
             ``response_language``, ``audited``, ``judge_class`` (the judge's class of an audited or
-            judged response), ``chance`` (how likely an audited one was to be audited) and
-            ``error``.
+            judged response), ``chance`` (how likely an audited one was to be audited),
+            ``error``, and the families of :func:`with_families`.
         notes: A line for everything that was chosen or left out.
     """
 
@@ -112,6 +111,7 @@ def read_logs(
     notes = [*notes, *_check_scores(responses, scores, scorer)]
     responses, more = settle_texts(responses, texts, on_conflict)
     responses, disputed = _without_disputed_labels(responses)
+    responses = with_families(responses)
     prompts, differing = _prompts(responses, texts, meta)
     chosen = selection_notes((head.bare_model for head in heads), prompts)
     ways = [*several_conditions(heads), *mixed_scoring(heads, responses, scorer)]
@@ -123,11 +123,35 @@ def by_benchmark(logs: Logs) -> dict[str, Logs]:
     parts = {}
     for name, rows in logs.responses.groupby("benchmark", sort=False):
         heads = [head for head in logs.heads if head.benchmark == name]
-        own = rows.drop_duplicates("id", keep="last").set_index("id")[list(RECORD)]
+        rows = with_families(rows)
+        own = rows.drop_duplicates("id", keep="last").set_index("id")[[*RECORD, "family"]]
         prompts = logs.prompts[logs.prompts.index.isin(rows["id"])]
         prompts = prompts.assign(**own.reindex(prompts.index))
         parts[str(name)] = Logs(heads, prompts, rows, logs.notes)
     return parts
+
+
+def with_families(responses: pd.DataFrame) -> pd.DataFrame:
+    """Add the family of each response's prompt (:func:`or_eval.families.family_names`).
+
+    ``family`` is for what is compared or counted over models. For a model's own rates, as in
+    Inspect's results, ``own_family`` links prompts by those alone that the model has a verdict on;
+    one without is by itself.
+
+    Args:
+        responses: Rows with ``id``, ``model``, ``seed_id``, ``pair_id`` and ``refused``.
+    """
+    own = responses["id"].copy()
+    for _, scored in responses[responses["refused"].notna()].groupby("model"):
+        own[scored.index] = scored["id"].map(_families(scored))
+    return responses.assign(family=responses["id"].map(_families(responses)), own_family=own)
+
+
+def _families(rows: pd.DataFrame) -> pd.Series[str]:
+    prompts = rows.drop_duplicates("id")
+    columns = [prompts[name].astype(object) for name in ("id", "seed_id", "pair_id")]
+    records = zip(*(column.where(column.notna(), None) for column in columns), strict=True)
+    return pd.Series(family_names(records), index=prompts["id"], dtype="str")
 
 
 def as_they_are(logs: Logs) -> Logs:
@@ -294,7 +318,7 @@ def _without_disputed_labels(responses: pd.DataFrame) -> tuple[pd.DataFrame, lis
 def _prompts(
     responses: pd.DataFrame, texts: PromptTexts, meta: dict[str, Any]
 ) -> tuple[pd.DataFrame, list[str]]:
-    records = responses[["id", "sample_id", *RECORD]].drop_duplicates(["id", *RECORD])
+    records = responses[["id", "sample_id", *RECORD, "family"]].drop_duplicates(["id", *RECORD])
     prompts = records.drop_duplicates("id", keep="last").set_index("id")
     sample_ids = prompts.pop("sample_id")
     # Where a prompt was never asked as it is, its text is what was asked.

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.comparisons import compare_columns
-from or_eval.analysis.families import prompt_families
+from or_eval.analysis.contrasts import contrasts
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.rates import LABEL_OF, MEASURES, prompt_means, rates
 from or_eval.analysis.responses import Logs
@@ -27,7 +26,7 @@ class Changes(NamedTuple):
         runs: The frames of both runs, reduced to the models and to the safe and toxic prompts
             that both have; labels are those of A.
         rates: A row per compared model and prompt label, as
-            :func:`or_eval.analysis.comparisons.compare_columns` gives it with ``model`` and
+            :func:`or_eval.analysis.contrasts.contrasts` gives it with ``model`` and
             ``label``; ``difference`` is B - A, ``p`` is corrected for all rows. ``uncertain_a``
             and ``without_verdict_a`` are the shares of A's responses to these prompts whose
             verdict is not certain, and that have none; likewise those of B.
@@ -162,7 +161,7 @@ def _rates(a: Logs, b: Logs, models: list[tuple[str, str, str]]) -> pd.DataFrame
         raise LogError("The two runs have no prompt with a verdict in both")
     pairs = [(at, at + 1) for at in range(0, len(columns), 2)]
     means = pd.DataFrame(dict(enumerate(columns)))
-    table = compare_columns(means, prompt_families(a.prompts), pairs)
+    table = contrasts(means, a.prompts["family"], pairs)
     renamed = {"rate_a": "rate_b", "rate_b": "rate_a"}
     renamed |= {"a_more": "newly_refused", "b_more": "newly_answered"}
     table = table.drop(columns=["a", "b"]).rename(columns=renamed)

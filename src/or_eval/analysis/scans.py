@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.estimates import alone
 from or_eval.analysis.logs import LogError, first_line
 from or_eval.analysis.wording import counted
-from or_eval.intervals import rate_interval
+from or_eval.intervals import alone, rate_interval
 
 if TYPE_CHECKING:
     from inspect_scout import Status

@@ -10,8 +10,7 @@ import pandas as pd
 
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.tables import plain, records, spreadsheet_safe
-from or_eval.analysis.vote_agreement import VoteAgreement
-from or_eval.analysis.votes import Votes
+from or_eval.analysis.votes import VoteAgreement, Votes
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from or_eval.analysis.agreement import MISSING, cohens_kappa, gwets_ac1, krippendorff_alpha
 from or_eval.analysis.conflicts import OnConflict
 from or_eval.analysis.logs import LogError, LogPaths
 from or_eval.analysis.rates import prompt_means
-from or_eval.analysis.refusal_kinds import only_refusals
 from or_eval.analysis.responses import RECORD, Logs, read_logs
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, samples_of
-from or_eval.schema import Provenance, Reason
+from or_eval.intervals import Estimate
+from or_eval.schema import Label, Provenance, Reason
+
+_OTHER_KIND = "refused, but not as asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,41 @@ def votes_in(
         response_counts(responses, matrix),
         funnel,
         logs.notes,
+    )
+
+
+def only_refusals(
+    responses: pd.DataFrame,
+    provenances: Collection[Provenance] = (),
+    reasons: Collection[Reason] = (),
+) -> pd.DataFrame:
+    """Leave a verdict to those refusals only that are of the kinds asked for, and to answers.
+
+    A refusal of another kind is no answer either: it has no verdict.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        provenances: Who refused; anybody where empty.
+        reasons: On what grounds; any where empty.
+
+    Raises:
+        LogError: No refusal in the logs has such a field.
+    """
+    refused = responses["refused"].eq(True).fillna(False)
+    other = pd.Series(False, index=responses.index)
+    asked: dict[str, Collection[str]] = {"provenance": provenances, "reason": reasons}
+    for kind, wanted in asked.items():
+        if not wanted:
+            continue
+        if responses.loc[refused, kind].isna().all():
+            raise LogError(
+                f"--{kind}: no refusal in these logs has a {kind}; score them again: "
+                "inspect score LOG --scorer or_eval/refusal"
+            )
+        other |= refused & ~responses[kind].isin([str(name) for name in wanted])
+    return responses.assign(
+        refused=responses["refused"].mask(other),
+        unscored_because=responses["unscored_because"].mask(other, _OTHER_KIND),
     )
 
 
@@ -270,3 +310,88 @@ def check_rule(rule: VoteRule, models: int) -> None:
             raise LogError(f"{name} {number} can't be met: {models} models vote")
     if least is not None and most is not None and least > most:
         raise LogError(f"--min-refusals {least} and --max-refusals {most} leave nothing")
+
+
+_CLASSES = 2
+
+
+class VoteAgreement(NamedTuple):
+    """Agreement between the models of a vote.
+
+    Attributes:
+        alpha: Krippendorff's alpha over all models and prompts.
+        pairs: One row per pair of models: ``model_a``, ``model_b``, ``n`` (prompts both voted
+            on), ``refused_a``, ``refused_b``, ``refused_both``, ``agree`` (the share of
+            prompts on which both did the same), ``ac1`` (Gwet's), and ``kappa`` (Cohen's), with
+            ``lower`` and ``upper``.
+        overlap: Model by model: how many prompts both refused; on the diagonal, how many the
+            model refused.
+    """
+
+    alpha: Estimate
+    pairs: pd.DataFrame
+    overlap: pd.DataFrame
+
+
+def agreement_by_label(matrix: pd.DataFrame, prompts: pd.DataFrame) -> dict[str, VoteAgreement]:
+    """Compare the votes of models on safe and on toxic prompts apart.
+
+    Over both together models agree for the labels' sake: most answer the safe and refuse the
+    toxic ones.
+
+    Args:
+        matrix: Votes (:func:`or_eval.analysis.votes.vote_matrix`).
+        prompts: Prompt records by id, with ``label`` and ``family``.
+
+    Returns:
+        The agreement on the prompts of each label that has some, safe ones first; those without
+        a label only where there are no others. Empty with fewer than two models.
+    """
+    if len(matrix.columns) < 2:
+        return {}
+    label = prompts["label"].reindex(matrix.index)
+    there = [name for name in Label if (label == name).any()]
+    known = [name for name in there if name != Label.UNLABELLED] or there
+    return {name.value: vote_agreement(matrix[label == name], prompts["family"]) for name in known}
+
+
+def vote_agreement(matrix: pd.DataFrame, families: pd.Series[str] | None = None) -> VoteAgreement:
+    """Compare the votes of models.
+
+    Args:
+        matrix: Votes, a row per prompt and a column per model
+            (:func:`or_eval.analysis.votes.vote_matrix`).
+        families: Family of each prompt, which the intervals count; each prompt its own by
+            default.
+    """
+    ratings = matrix.astype("Int64").to_numpy(dtype=np.int64, na_value=MISSING)
+    resampled = None if families is None else families.reindex(matrix.index).to_numpy()
+    alpha = krippendorff_alpha(ratings, _CLASSES, resampled)
+    models = list(matrix.columns)
+    pairs = pd.DataFrame(
+        [
+            {"model_a": models[a], "model_b": models[b]}
+            | _pair(ratings[:, a], ratings[:, b])
+            | {"ac1": gwets_ac1(ratings[:, a], ratings[:, b], _CLASSES, resampled).value}
+            | cohens_kappa(ratings[:, a], ratings[:, b], _CLASSES, resampled)._asdict()
+            for a, b in combinations(range(len(models)), 2)
+        ],
+        columns=[
+            *("model_a", "model_b", "n", "refused_a", "refused_b", "refused_both"),
+            *("agree", "ac1", "value", "lower", "upper"),
+        ],
+    ).rename(columns={"value": "kappa"})
+    refused = (ratings == 1).astype(np.int64)
+    return VoteAgreement(alpha, pairs, pd.DataFrame(refused.T @ refused, models, models))
+
+
+def _pair(one: np.ndarray, other: np.ndarray) -> dict[str, float]:
+    both = (one != MISSING) & (other != MISSING)
+    refused, also = one[both] == 1, other[both] == 1
+    return {
+        "n": int(both.sum()),
+        "refused_a": int(refused.sum()),
+        "refused_b": int(also.sum()),
+        "refused_both": int((refused & also).sum()),
+        "agree": float((refused == also).mean()) if both.any() else np.nan,
+    }

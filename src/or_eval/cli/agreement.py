@@ -93,19 +93,17 @@ def agreement(
       or-eval agreement logs/replay --labels labels.csv --map yes=refused --map no=answered
     """
     # Here and below imported on use: --help needs none of it.
-    from or_eval.analysis.agreement_files import write_agreement
     from or_eval.analysis.human_labels import (
         join_labels,
         join_rows,
-        needs_response_text,
+        labelled_verdicts,
         read_labels,
+        verdicts_of_file,
     )
-    from or_eval.analysis.label_agreement import label_agreement
-    from or_eval.analysis.logs import read_heads
-    from or_eval.analysis.reason_agreement import reason_agreement
-    from or_eval.analysis.samples import read_details
+    from or_eval.analysis.label_agreement import label_agreement, reason_agreement, write_agreement
+    from or_eval.analysis.responses import read_logs
     from or_eval.analysis.scorecard import configurations, scorecard, write_scorecard
-    from or_eval.analysis.verdict_rows import verdicts_of_file, verdicts_of_logs
+    from or_eval.analysis.wording import written
 
     named = {role.removesuffix("_column"): name for role, name in columns.items() if name}
     file = response_file(responses)
@@ -125,27 +123,26 @@ def agreement(
         verdicts = verdicts_of_file(file, named=named)
         same_file = labels_file is None or labels_file.resolve() == file.resolve()
         joined = (join_rows if same_file else join_labels)(verdicts, labels.frame)
-        notes: list[str] = []
-        reasons = None
+        notes, reasons = [], None
     else:
-        verdicts, notes = verdicts_of_logs(responses, scorer=scorer, on_conflict=on_conflict)
-        if needs_response_text(verdicts, labels.frame):
-            verdicts = verdicts.assign(response=read_details(verdicts, scorer)["response"])
-        joined = join_labels(verdicts, labels.frame)
-        reasons = reason_agreement(verdicts, scorer)
+        logs = read_logs(responses, scorer=scorer, on_conflict=on_conflict, audits=False)
+        notes, joined = logs.notes, labelled_verdicts(logs, labels, scorer)
+        reasons = reason_agreement(logs.responses, scorer)
     found = label_agreement(joined.rows, labels.annotators)
-    written = write_agreement(found, labels, joined, reasons, scorer, out)
-    if with_card:
-        of_log = configurations(read_heads(responses), verdicts, scorer)
-        card = scorecard(verdicts, joined.rows, of_log)
-        written.append(write_scorecard(card, out / "scorecard.json"))
+    paths = write_agreement(found, labels, joined, reasons and reasons[-1], scorer, out)
+    if with_card and file is None:
+        card = scorecard(
+            logs.responses, joined.rows, configurations(logs.heads, logs.responses, scorer)
+        )
+        paths.append(write_scorecard(card, out / "scorecard.json"))
     _print(found, labels, joined, notes)
     if reasons is not None:
+        n, same, kappa, _ = reasons
         click.echo(
-            f"Rules and judge name the same ground in {_written(*reasons.same)} of "
-            f"{reasons.n} responses, where both name one; kappa {_written(*reasons.kappa)}."
+            f"Rules and judge name the same ground in {written(*same, kind='number')} of "
+            f"{n} responses, where both name one; kappa {written(*kappa, kind='number')}."
         )
-    click.echo(f"Written: {', '.join(map(str, written))}")
+    click.echo(f"Written: {', '.join(map(str, paths))}")
 
 
 def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[str]) -> None:
@@ -186,16 +183,12 @@ def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[st
 
 def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     """Put each figure and its interval into one column, as people read them."""
+    from or_eval.analysis.wording import written
+
     shown = table.copy()
     for name in _ESTIMATES:
         if name in table:
             figures = zip(table[name], table[f"{name}_lower"], table[f"{name}_upper"], strict=True)
-            shown[name] = [_written(*estimate) for estimate in figures]
+            shown[name] = [written(*estimate, kind="number") for estimate in figures]
             shown = shown.drop(columns=[f"{name}_lower", f"{name}_upper"])
     return shown
-
-
-def _written(value: float, lower: float, upper: float) -> str:
-    from or_eval.analysis.wording import written
-
-    return written(value, lower, upper, kind="number")

@@ -66,8 +66,7 @@ def _classes_of_words(
 ) -> dict[str, str]:
     """Read what labels mean, each ``WORD=CLASS``."""
     # Imported here: it brings pandas, which --help can do without.
-    from or_eval.analysis.human_labels import SKIP
-    from or_eval.analysis.label_agreement import LABELS
+    from or_eval.analysis.human_labels import LABELS, SKIP
 
     words = {}
     for item in given:

@@ -81,8 +81,7 @@ def structure(
     from or_eval.analysis.material import material
     from or_eval.analysis.report.forms import write_csv
     from or_eval.analysis.responses import read_logs
-    from or_eval.analysis.structure.distributions import distributions
-    from or_eval.analysis.structure.measures import MEASURES, SURFACE, measure
+    from or_eval.analysis.structure.measures import MEASURES, SURFACE, distributions, measure
     from or_eval.analysis.structure.parsers import find_parsers
     from or_eval.analysis.structure.refusal_effects import samples, structure_effects
 

@@ -14,9 +14,8 @@ from or_eval.schema import REFUSERS, Provenance, Reason
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
-    from or_eval.analysis.vote_agreement import VoteAgreement
     from or_eval.analysis.vote_files import Format
-    from or_eval.analysis.votes import Votes
+    from or_eval.analysis.votes import VoteAgreement, Votes
 
 _PAIRS_SHOWN = 28
 """Pairs printed at most (eight models); funnel.json has them all."""
@@ -120,11 +119,9 @@ def vote(
     from datasets import disable_progress_bars
 
     from or_eval.analysis.conditions import base_models
-    from or_eval.analysis.families import prompt_families
     from or_eval.analysis.responses import by_benchmark, read_logs
-    from or_eval.analysis.vote_agreement import agreement_by_label
     from or_eval.analysis.vote_files import write_votes
-    from or_eval.analysis.votes import VoteRule, votes_in
+    from or_eval.analysis.votes import VoteRule, agreement_by_label, votes_in
 
     disable_progress_bars()
     rule = VoteRule(min_refusals, max_refusals, min_votes, majority)
@@ -144,8 +141,7 @@ def vote(
     for note in read.notes:
         click.echo(f"note: {note}")
     for name, votes in found.items():
-        families = prompt_families(votes.prompts)
-        agreements = agreement_by_label(votes.matrix, votes.prompts, families)
+        agreements = agreement_by_label(votes.matrix, votes.prompts)
         table, funnel = write_votes(votes, agreements, places[name], form)
         _print(votes, agreements, name, thing)
         click.echo(f"{len(votes.table)} prompts in {table}, the funnel in {funnel}")

@@ -24,8 +24,7 @@ from or_eval.analysis.figures.forms import cells, dots
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import shown_names
 from or_eval.analysis.lineage import CHOSE, OTHER_METHODS, Level
-from or_eval.analysis.structure.distributions import SIDES
-from or_eval.analysis.structure.measures import MEASURES
+from or_eval.analysis.structure.measures import MEASURES, SIDES
 from or_eval.analysis.wording import written
 
 _TITLES = {"model": "Model", "compared": "Compared", "label": "Prompts"}
@@ -123,7 +122,7 @@ def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
     """Draw measures of refused and of answered safe prompts as boxes, side by side.
 
     Args:
-        distributions: Frame of :func:`or_eval.analysis.structure.distributions.distributions`.
+        distributions: Frame of :func:`or_eval.analysis.structure.measures.distributions`.
 
     Returns:
         The figure; None where no safe prompt has a verdict.

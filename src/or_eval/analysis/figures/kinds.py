@@ -19,12 +19,12 @@ from or_eval.analysis.figures.of_rates import by_group, category_bars, class_sta
 from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.similarity import method_similarity, sentence_encoder
 from or_eval.analysis.figures.trade_off import trade_off
+from or_eval.analysis.human_labels import labelled_verdicts
 from or_eval.analysis.label_agreement import label_agreement
 from or_eval.analysis.lineage import lineage_effects
 from or_eval.analysis.material import Material
+from or_eval.analysis.prompt_texts import SENSITIVE_PART
 from or_eval.analysis.rates import class_shares, rates
-from or_eval.analysis.sensitive_parts import SENSITIVE_PART
-from or_eval.analysis.verdict_rows import labelled_verdicts
 
 
 class Kind(NamedTuple):

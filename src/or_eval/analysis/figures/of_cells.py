@@ -19,7 +19,8 @@ from or_eval.analysis.figures.drawing import (
 )
 from or_eval.analysis.figures.forms import cells
 from or_eval.analysis.figures.in_language import named, said
-from or_eval.analysis.label_agreement import LABELS, LabelAgreement
+from or_eval.analysis.human_labels import LABELS
+from or_eval.analysis.label_agreement import LabelAgreement
 from or_eval.analysis.rates import LABEL_OF, MEASURES
 from or_eval.analysis.tables import records
 from or_eval.analysis.wording import written
@@ -133,7 +134,7 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
     """Draw how far each two models agree on what to refuse.
 
     Args:
-        pairs: The pairs of :class:`or_eval.analysis.vote_agreement.VoteAgreement`.
+        pairs: The pairs of :class:`or_eval.analysis.votes.VoteAgreement`.
         label: Label of the prompts that they are over.
 
     Returns:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from or_eval.analysis.estimates import with_bounds
 from or_eval.analysis.figures.drawing import (
     COLOURS,
     MOST_COLOURS,
@@ -26,7 +25,7 @@ from or_eval.analysis.figures.drawing import (
 from or_eval.analysis.figures.in_language import said
 from or_eval.analysis.figures.shown_names import shown_names
 from or_eval.inspect_private import _get_model_info_direct
-from or_eval.intervals import t_quantile
+from or_eval.intervals import t_quantile, with_bounds
 
 _SIDE, _LEAST = 440, 296
 _FIT_FROM = 6

@@ -8,8 +8,8 @@ import pandas as pd
 
 from or_eval.analysis.conditions import differing_settings
 from or_eval.analysis.configuration import mixed_scoring
+from or_eval.analysis.contrasts import MORE
 from or_eval.analysis.figures.differences import differences
-from or_eval.analysis.paired_tests import MORE
 from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
 from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from or_eval.analysis.card_coverage import CardCoverage, card_coverage
 from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.figures.kinds import IN_REPORTS, KINDS
 from or_eval.analysis.material import Material
@@ -18,7 +17,7 @@ from or_eval.analysis.report.model_tables import model_tables, models_table
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
 from or_eval.analysis.responses import Logs
-from or_eval.analysis.scorecard import Scorecard
+from or_eval.analysis.scorecard import CardCoverage, Scorecard, card_coverage
 from or_eval.analysis.tables import plain, records
 from or_eval.analysis.wording import MEASURE_NAMES
 from or_eval.schema import Label

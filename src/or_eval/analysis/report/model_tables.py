@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from or_eval.analysis.card_coverage import CardCoverage
-from or_eval.analysis.discrimination import discrimination
-from or_eval.analysis.epochs import epoch_variance
+from or_eval.analysis.contrasts import MORE
+from or_eval.analysis.discrimination import discrimination, epoch_variance
 from or_eval.analysis.material import Material
-from or_eval.analysis.paired_tests import MORE
-from or_eval.analysis.rates import LABEL_OF, class_shares, fourfold
-from or_eval.analysis.refusal_kinds import refusal_shares
+from or_eval.analysis.rates import LABEL_OF, class_shares, fourfold, refusal_shares
 from or_eval.analysis.report.contents import ReportTable, worded
+from or_eval.analysis.scorecard import CardCoverage
 from or_eval.analysis.wording import MEASURE_NAMES, doubt_shares, written
 
 _CORRECTED = [

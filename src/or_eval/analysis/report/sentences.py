@@ -7,14 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from or_eval.analysis.card_coverage import CardCoverage
-from or_eval.analysis.estimates import with_bounds
+from or_eval.analysis.contrasts import MORE, UNKNOWN
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.material import Material
-from or_eval.analysis.paired_tests import MORE, UNKNOWN
 from or_eval.analysis.report.contents import sentences
+from or_eval.analysis.scorecard import CardCoverage
 from or_eval.analysis.tables import records
 from or_eval.analysis.wording import written
+from or_eval.intervals import with_bounds
 from or_eval.schema import Label
 
 _HIGH_UNSCORED = 0.05

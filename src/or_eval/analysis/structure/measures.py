@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
@@ -10,9 +12,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from or_eval.analysis.extras import needed
 from or_eval.analysis.progress import tracked
-from or_eval.analysis.structure.parsers import Parser, Sentence
-from or_eval.analysis.structure.words import complex_marks, sentences, words
+from or_eval.analysis.rates import measures_in
+from or_eval.analysis.structure.parsers import Parser, Sentence, base_language
 from or_eval.analysis.wording import counted, joined
 
 MATTR_WINDOW = 50
@@ -189,3 +192,90 @@ def _depth(sentence: Sentence, place: int) -> int:
     while sentence[place].head != place and steps < len(sentence):
         place, steps = sentence[place].head, steps + 1
     return steps
+
+
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?:\s+|$)|[。！？…]+[」』”’）]*|\n+")
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_NO_SPACES = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
+_COMPLEX_MARKS = frozenset(';:；：…"')
+_BRACKETS_AND_QUOTES = frozenset({"Ps", "Pe", "Pi", "Pf"})
+_INSIDE_WORDS = frozenset("'’-‐‑")
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text at the marks that end sentences, and at line breaks."""
+    return [part for part in map(str.strip, _SENTENCE_END.split(text)) if _WORD.search(part)]
+
+
+def words(text: str, language: str) -> list[str] | None:
+    """Give the words of a text in lower case; None for a language that has no spaces between them.
+
+    Chinese, also with English in it, is split by jieba's dictionary.
+    """
+    base = base_language(language)
+    if base in _NO_SPACES:
+        return None
+    if base == "zh":
+        return [word.lower() for word in _jieba(text) if _WORD.search(word)]
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def complex_marks(text: str) -> int:
+    """Count semicolons, colons, dashes, brackets, quotation marks and ellipses.
+
+    Each bracket and quotation mark counts, the hyphen and apostrophe inside a word don't.
+    """
+    return sum(
+        _is_complex(mark, text[max(at - 1, 0) : at], text[at + 1 : at + 2])
+        for at, mark in enumerate(text)
+    ) + len(re.findall(r"\.{3,}", text))
+
+
+def _is_complex(mark: str, before: str, after: str) -> bool:
+    if mark in _INSIDE_WORDS and before.isalnum() and after.isalnum():
+        return False
+    kind = unicodedata.category(mark)
+    return mark in _COMPLEX_MARKS or kind == "Pd" or kind in _BRACKETS_AND_QUOTES
+
+
+def _jieba(text: str) -> list[str]:
+    cut: list[str] = needed("rjieba", "structure", "Chinese words need jieba").cut(text)
+    return cut
+
+
+SIDES = ("refused", "answered")
+_QUANTILES = {
+    "low": 0.05,
+    "lower_quartile": 0.25,
+    "median": 0.5,
+    "upper_quartile": 0.75,
+    "high": 0.95,
+}
+_PLACE = ["label", "model", "language", "measure", "side"]
+
+
+def distributions(responses: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    """Describe each measure over the prompts of refused and of answered responses.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        values: Measures of its prompts (:func:`or_eval.analysis.structure.measures.measure`).
+
+    Returns:
+        A row per label, model, language, measure and ``side`` (``refused``, ``answered``): ``n``
+        (responses), ``mean``, ``low``, ``lower_quartile``, ``median``, ``upper_quartile`` and
+        ``high`` (the 5th and the 95th percentile). Nothing of measures that are missing.
+    """
+    known = responses[
+        responses["refused"].notna() & responses["label"].isin(list(measures_in(responses)))
+    ]
+    columns = [name for name in MEASURES if name in values]
+    rows = known[["id", "label", "model"]].join(values[["language", *columns]], on="id")
+    rows["side"] = np.where(known["refused"].astype(bool), *SIDES)
+    long = rows.melt([*_PLACE[:3], "side"], columns, "measure").dropna(subset="value")
+    groups = long.groupby(_PLACE, sort=False)["value"]
+    quantiles = {name: groups.quantile(share) for name, share in _QUANTILES.items()}
+    table = pd.DataFrame({"n": groups.size(), "mean": groups.mean(), **quantiles}).reset_index()
+    order = {name: at for at, name in enumerate([*columns, *SIDES])}
+    place = table[_PLACE].assign(measure=table["measure"].map(order), side=table["side"].map(order))
+    return table.loc[place.sort_values(_PLACE).index].reset_index(drop=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -9,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 from rich.markup import escape
 
 from or_eval.analysis.extras import needed
-from or_eval.analysis.structure.words import base_language
 from or_eval.inspect_private import PrerequisiteError
 
 
@@ -134,3 +134,8 @@ def _token(word: Any) -> Token:
     """Read a word of UDPipe, which counts from 1 and has 0 for the head of the root."""
     head = (word.head or word.id) - 1
     return Token(head, str(word.deprel), word.upostag == "PUNCT")
+
+
+def base_language(language: str) -> str:
+    """Give the first language of a tag without its region: ``zh`` of ``zh-CN+en``."""
+    return re.split(r"[+-]", language)[0]

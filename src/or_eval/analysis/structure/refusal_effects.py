@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from rich.markup import escape
 
+from or_eval.analysis.contrasts import COLUMNS, Contrast, Floats, compare_all
 from or_eval.analysis.extras import needed
-from or_eval.analysis.families import prompt_families
-from or_eval.analysis.paired_tests import COLUMNS, Contrast, Floats, compare_all
 from or_eval.analysis.rates import measures_in, prompt_means
 from or_eval.analysis.structure.measures import MEASURES
 from or_eval.inspect_private import PrerequisiteError
@@ -68,7 +67,6 @@ def samples(
         MissingMeasures: One that is wanted is missing for a prompt.
     """
     _refuse_gaps(values, measures)
-    known = prompts.assign(family=prompt_families(prompts))
     found = []
     for label in measures_in(responses):
         means = prompt_means(responses[responses["label"] == label])
@@ -77,7 +75,7 @@ def samples(
             refused = means[model].dropna()
             rows = refused.index
             found.append(
-                Sample(label, str(model), known.loc[rows], standard.loc[rows], refused.to_numpy())
+                Sample(label, str(model), prompts.loc[rows], standard.loc[rows], refused.to_numpy())
             )
     return found
 
@@ -126,7 +124,7 @@ def structure_effects(found: Sequence[Sample]) -> pd.DataFrame:
         a regression on all columns, shrunk by its penalty; NaN for ``alone``), ``inflation`` (by
         how much the other columns widen the variance; over 10, the measure can hardly be told from
         them), ``rate`` (the share refused), and what
-        :func:`or_eval.analysis.paired_tests.compare_all` gives: ``difference`` is the change in the
+        :func:`or_eval.analysis.contrasts.compare_all` gives: ``difference`` is the change in the
         share refused per standard deviation.
     """
     parts = []

@@ -138,7 +138,7 @@ class PanelTables:
         import pandas as pd
 
         from or_eval.analysis.tables import plain, records
-        from or_eval.analysis.vote_agreement import vote_agreement
+        from or_eval.analysis.votes import vote_agreement
 
         known = {_WITHHELD: None, 0: False, 1: True}
         matrix = pd.DataFrame(

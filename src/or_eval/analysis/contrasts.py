@@ -1,21 +1,32 @@
 """One test for all comparisons: families of prompts as units, with p-values and intervals at once.
 
 Every comparison of the same prompts, between models, runs or settings, goes through
-:func:`compare_all`; groups of other prompts are compared by :mod:`or_eval.analysis.group_tests`.
-What is compared are means over prompts, of which a contrast tells how far each prompt moves the
-difference.
+:func:`contrasts` or, where it is no difference of columns, :func:`compare_all`; groups of other
+prompts are compared by :mod:`or_eval.analysis.group_tests`. What is compared are means over
+prompts, of which a contrast tells how far each prompt moves the difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from math import sqrt
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from or_eval.intervals import LEVEL, family_codes, normal_quantile, with_worst_case
+from or_eval.analysis.corrections import Corrected
+from or_eval.intervals import (
+    LEVEL,
+    Estimate,
+    effective_size,
+    family_codes,
+    normal_quantile,
+    with_worst_case,
+)
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +63,7 @@ class Contrast(NamedTuple):
         below: Variance that a correction of the difference by a sample of the truth adds to how
             far the true one may be below it.
         above: The same for above: a sample that found few errors leaves room for more, not fewer.
+        span: Between what the difference lies by the intervals of its two sides' rates.
         floor: What the standard error is at least, beside that of flips. Where one prompt stands
             against the mean of many, families' differences aren't as likely to be of either sign:
             flips alone would call it different too often where few are refused, or families few.
@@ -67,6 +79,138 @@ class Contrast(NamedTuple):
     below: float = 0.0
     above: float = 0.0
     floor: float = 0.0
+    span: tuple[float, float] = (-np.inf, np.inf)
+
+
+def contrasts(
+    means: pd.DataFrame,
+    families: pd.Series[str],
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    *,
+    corrected: Callable[[Any, pd.Index[Any]], Corrected] | None = None,
+    strata: ArrayLike | None = None,
+    floors: Sequence[float] = (),
+    cautious: bool = False,
+) -> pd.DataFrame:
+    """Compare columns of per-prompt means, each pair on the prompts that both have.
+
+    All pairs are one question: p-values and intervals allow for their number
+    (:func:`compare_all`).
+
+    Args:
+        means: A row per prompt id, a column per model, run or side: the refused share of the
+            responses to the prompt (:func:`or_eval.analysis.rates.prompt_means`), missing where
+            none has a verdict.
+        families: Family of each prompt, by id.
+        pairs: Columns to compare; every two by default.
+        corrected: Gives the correction of a column's mean over some of the prompts.
+        strata: Sign of each prompt where two kinds of prompts count half each: 1 where a high
+            value is good, -1 where a low one is.
+        floors: Least standard error of each difference, where there is one.
+        cautious: As for :func:`compare_all`.
+
+    Returns:
+        A row per pair of columns: ``a``, ``b``, ``n`` (prompts that both have), ``families``,
+        ``rate_a``, ``rate_b``, ``difference`` (``rate_a - rate_b``) with ``lower`` and ``upper``,
+        ``a_more`` and ``b_more`` (prompts that one refused more often than the other), ``p`` and
+        ``verdict``.
+
+    Raises:
+        ValueError: A prompt has no family.
+    """
+    of = families.reindex(means.index)
+    if of.isna().any():
+        raise ValueError(f"no family for prompt {of.index[of.isna()][0]!r}: index them by its id")
+    codes, _ = family_codes(of)
+    signs = np.ones(len(means)) if strata is None else np.asarray(strata, dtype=np.float64)
+    chosen = list(combinations(means.columns, 2)) if pairs is None else list(pairs)
+    values = {name: means[name].to_numpy(np.float64, na_value=np.nan) for name in means}
+    sides: dict[tuple[Any, bytes], _Side] = {}
+
+    def side(name: Any, where: NDArray[np.bool_]) -> _Side:
+        key = name, where.tobytes()
+        if key not in sides:
+            known = None if corrected is None else corrected(name, means.index[where])
+            sides[key] = _Side.of(values[name][where], codes[where], known)
+        return sides[key]
+
+    rows, built = [], []
+    for (a, b), floor in zip(chosen, floors or [0.0] * len(chosen), strict=True):
+        one, other = values[a], values[b]
+        both = ~np.isnan(one) & ~np.isnan(other)
+        parts = [both & (signs == sign) for sign in np.unique(signs)]
+        contrast, shift = paired(one, other, signs)._replace(floor=floor), np.zeros(2)
+        if all(part.any() for part in parts):
+            of_parts = [(side(a, part), side(b, part), signs[part][0]) for part in parts]
+            contrast, shift = _beside(contrast, of_parts)
+        built.append(contrast)
+        rates = [column[both].mean() if both.any() else np.nan for column in (one, other)]
+        more, less = int((one[both] > other[both]).sum()), int((one[both] < other[both]).sum())
+        rows.append((a, b, int(both.sum()), *(rates + shift), more, less))
+    names = ["a", "b", "n", "rate_a", "rate_b", "a_more", "b_more"]
+    found = pd.DataFrame(rows, columns=names)
+    table = pd.concat([found, compare_all(built, codes, cautious)], axis=1)
+    order = ["a", "b", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
+    return table[[*order, "a_more", "b_more", "p", "verdict"]]
+
+
+class _Side(NamedTuple):
+    """One side of a difference.
+
+    Attributes:
+        shift: What a correction adds to its rate.
+        rate: The rate with its interval.
+        sample: The rate with the bounds that the sample leaves which corrects it.
+    """
+
+    shift: float
+    rate: Estimate
+    sample: Estimate
+
+    @classmethod
+    def of(cls, values: Floats, codes: NDArray[np.int64], known: Corrected | None) -> _Side:
+        """Give the rate of some prompts, corrected by what is known of them."""
+        size, share = effective_size(values, codes), float(values.mean())
+        if known is None:
+            rate = Estimate(share, 0.0, 1.0) if size is None else size.interval(share)
+            return cls(0.0, rate, Estimate(share, share, share))
+        return cls(known.shift, known.for_prompts(size), known.estimate)
+
+
+def _beside(
+    contrast: Contrast, sides: Sequence[tuple[_Side, _Side, float]]
+) -> tuple[Contrast, Floats]:
+    """Put beside a difference what is known of its sides, and correct it by that.
+
+    Where a sample corrects them, the squares of how far each bound lies from its rate add up (Zou
+    and Donner, 2008).
+
+    Args:
+        contrast: The difference.
+        sides: Of each stratum, its two sides and its sign.
+
+    Returns:
+        The contrast, and what the corrections add to the rates of its sides.
+    """
+    span, shift, part = np.zeros(2), np.zeros(2), 1 / len(sides)
+    for one, other, sign in sides:
+        best, worst = (one, other) if sign > 0 else (other, one)
+        span += part * np.array(
+            [best.rate.lower - worst.rate.upper, best.rate.upper - worst.rate.lower]
+        )
+        shift += part * np.array([one.shift, other.shift])
+        ends = best.sample, worst.sample
+        below, above = (
+            (part * np.hypot(high.value - high.lower, low.upper - low.value) / normal_quantile())
+            ** 2
+            for high, low in (ends, ends[::-1])
+        )
+        contrast = contrast._replace(
+            difference=contrast.difference + part * (best.shift - worst.shift),
+            below=contrast.below + below,
+            above=contrast.above + above,
+        )
+    return contrast._replace(span=(float(span[0]), float(span[1]))), shift
 
 
 def paired(one: ArrayLike, other: ArrayLike, strata: ArrayLike | None = None) -> Contrast:
@@ -164,6 +308,7 @@ class _Scales(NamedTuple):
     below: Floats
     above: Floats
     floor: Floats
+    span: Floats
     by_family: Floats
     of_prompts: tuple[Floats, Floats, Floats]
     of_families: tuple[Floats, Floats, Floats]
@@ -188,6 +333,7 @@ class _Scales(NamedTuple):
         spread = float((of_families[0] * effective / (effective - 1)).sum())
         return cls(
             *(difference, least, moved, up, down, below, above, floor),
+            np.array([one.span for one in contrasts]).T,
             residuals + difference[:, None] * weights,
             (first, second, third),
             of_families,
@@ -251,7 +397,11 @@ class _Scales(NamedTuple):
         size = np.divide(np.abs(self.difference), error, np.zeros_like(error), where=error > 0)
         p, critical = self._flipped(size, cautious)
         sure = p < 1 - LEVEL
-        lower, upper = (self.edges(end, max(critical, normal_quantile())) for end in (-1, 1))
+        together = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2 / len(size)) / normal_quantile()
+        of_rates = self.difference + max(together / sqrt(2), 1.0) * (self.span - self.difference)
+        critical = max(critical, normal_quantile())
+        lower = np.maximum(self.edges(-1, critical), of_rates[0])
+        upper = np.minimum(self.edges(1, critical), of_rates[1])
         first, second = sure & (self.difference > 0), sure & (self.difference < 0)
         return {
             "lower": np.where(first, np.maximum(lower, _JUST), np.minimum(lower, 0)),
