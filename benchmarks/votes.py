@@ -79,7 +79,6 @@ def in_own_process(folder: Path, number: int, what: str) -> dict[str, float]:
 def measure(logs: list[Path], what: str) -> dict[str, float]:
     """Time reading summaries and voting in one run, or take the peak memory of either."""
     from inspect_ai.log import read_eval_log_sample_summaries
-    from or_eval.analysis.families import prompt_families
 
     from or_eval.analysis.votes import VoteRule, agreement_by_label, vote
 
@@ -93,7 +92,7 @@ def measure(logs: list[Path], what: str) -> dict[str, float]:
         return {"summaries_peak_mb": peak_mb()}
     started, busy = time.perf_counter(), time.process_time()
     votes = vote(logs, VoteRule(min_refusals=2))
-    agreement_by_label(votes.matrix, votes.prompts, prompt_families(votes.prompts))
+    agreement_by_label(votes.matrix, votes.prompts)
     voted, voted_cpu = time.perf_counter() - started, time.process_time() - busy
     if what == "vote":
         return {"imports_mb": imports, "vote_peak_mb": peak_mb()}

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from benchmark_modules import benchmark
 
-_PATH = Path(__file__).parents[1] / "benchmarks" / "planted_effects.py"
-_SPEC = spec_from_file_location("planted_effects", _PATH)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-_BENCHMARK = sys.modules[_SPEC.name] = module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_BENCHMARK)
+_BENCHMARK = benchmark("planted_effects")
 found, world = _BENCHMARK.found, _BENCHMARK.world

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 import pytest
 
-_PATH = Path(__file__).parents[1] / "benchmarks" / "coverage.py"
-_SPEC = spec_from_file_location("coverage_benchmark", _PATH)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-coverage = sys.modules[_SPEC.name] = module_from_spec(_SPEC)
-_SPEC.loader.exec_module(coverage)
+from benchmark_modules import benchmark
+
+coverage = benchmark("coverage")
 World, comparison_errors, rate_errors = (
     coverage.World,
     coverage.comparison_errors,

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark_modules import benchmark
 from made_responses import responses
 from or_eval.analysis.comparisons import compare_groups, standing_out
 from or_eval.analysis.contrasts import CHANCE, MORE, UNKNOWN
 
-_PATH = Path(__file__).parents[1] / "benchmarks" / "nulls.py"
-_SPEC = spec_from_file_location("nulls", _PATH)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-nulls = sys.modules[_SPEC.name] = module_from_spec(_SPEC)
-_SPEC.loader.exec_module(nulls)
+nulls = benchmark("nulls")
 Design, apart, across = nulls.Design, nulls.apart, nulls.across
 
 RUNS = 8
