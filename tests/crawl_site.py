@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from functools import cached_property
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
+
+from loopback_server import LoopbackServer, give
 
 TEXTS = Path(__file__).parent / "crawled"
 PER_LIST = 20
@@ -56,67 +57,33 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Server:
+class Server(LoopbackServer):
     """Serves answers on a free port, and notes what came."""
 
     def __init__(self, answer: Callable[[str, int], Answer], host: str = "127.0.0.1") -> None:
+        super().__init__(host)
         self.visits: list[Visit] = []
         self._counts: Counter[str] = Counter()
-        self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer((host, 0), self._handler(answer))
-        self._http.daemon_threads = True
-        self.host, self.port = host, self._http.server_port
-
-    def __enter__(self) -> Any:
-        threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        self._given = answer
 
     def url(self, path: str) -> str:
-        return f"http://{self.host}:{self.port}{path}"
+        return self.address + path
 
     def paths(self) -> list[str]:
         return [visit.path for visit in self.visits]
 
-    def _handler(self, answer: Callable[[str, int], Answer]) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            # Headers and body are sent one after the other: without this, 40 ms apart.
-            disable_nagle_algorithm = True
-
-            def do_GET(self) -> None:
-                begun = time.monotonic()
-                with server._lock:
-                    before = server._counts[self.path]
-                    server._counts[self.path] += 1
-                given = answer(self.path, before)
-                # Noted before it is sent: a client that has it may be the first to know.
-                with server._lock:
-                    server.visits.append(
-                        Visit(self.path, begun, time.monotonic(), self.headers["User-Agent"])
-                    )
-                try:
-                    self.send_response(given.status)
-                    self.send_header("Content-Type", given.kind)
-                    self.send_header("Content-Length", str(len(given.body)))
-                    for name, value in given.headers.items():
-                        self.send_header(name, value)
-                    self.end_headers()
-                    self.wfile.write(given.body)
-                except (BrokenPipeError, ConnectionResetError):
-                    self.close_connection = True
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        return Handler
+    def serve(self, asked: BaseHTTPRequestHandler) -> None:
+        begun, path = time.monotonic(), asked.path
+        with self._lock:
+            before = self._counts[path]
+            self._counts[path] += 1
+        given = self._given(path, before)
+        # Noted before it is sent: a client that has it may be the first to know.
+        with self._lock:
+            agent = asked.headers["User-Agent"]
+            self.visits.append(Visit(path, begun, time.monotonic(), agent))
+        headers = {"Content-Type": given.kind, **given.headers}
+        give(asked, given.status, given.body, headers)
 
 
 def page(title: str, *paragraphs: str, links: Mapping[str, str] = {}, more: str = "") -> bytes:

@@ -15,13 +15,14 @@ import hashlib
 import itertools
 import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from loopback_server import LoopbackServer, body_of, give
 
 TOKEN = "hf_" + "Loopback0" * 4
 """The token that may write; it must turn up in no output."""
@@ -81,37 +82,42 @@ class _Answer(Exception):
         self.body = value if isinstance(value, bytes) else json.dumps(value or {}).encode()
 
 
-class HubServer:
+class HubServer(LoopbackServer):
     """Serve a Hub on a free loopback port while the `with` block lasts."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.repos: dict[str, Repo] = {}
         self.large: dict[str, bytes] = {}
         self.requests: list[str] = []
         self.faults: list[Fault] = []
         self.before: Callable[[str], None] = lambda request: None
         """Called with each request's `METHOD path` before it is served."""
-        self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._http.daemon_threads = True
 
-    def __enter__(self) -> HubServer:
-        loop = {"poll_interval": 0.02}
-        threading.Thread(target=self._http.serve_forever, kwargs=loop, daemon=True).start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}"
+    def serve(self, asked: BaseHTTPRequestHandler) -> None:
+        request = f"{asked.command} {asked.path}"
+        fault = self.fault(request)
+        if fault and fault.act == "cut":
+            asked.rfile.read(int(asked.headers.get("Content-Length", 0)) // 2)
+            asked.close_connection = True
+            return
+        body = body_of(asked)
+        if fault and isinstance(fault.act, int):
+            headers = {"X-Error-Code": fault.code} if fault.code else {}
+            answer = _Answer(fault.act, {"error": fault.message}, **headers)
+        else:
+            token = asked.headers.get("Authorization", "").removeprefix("Bearer ") or None
+            answer = self.answer(asked.command, asked.path, body, token)
+            if fault:
+                asked.close_connection = True
+                return
+        headers = {"Content-Type": "application/json", **answer.headers}
+        give(asked, answer.status, answer.body, headers)
 
     def environment(self, home: Path, token: str | None = TOKEN) -> dict[str, str]:
         """Give the environment in which a process's Hub is this one, signed in with a token."""
         return {
-            "HF_ENDPOINT": self.url,
+            "HF_ENDPOINT": self.address,
             "HF_HOME": str(home),
             "HF_HUB_DISABLE_XET": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -168,7 +174,7 @@ class HubServer:
         if name in self.repos:
             raise _Answer(409, {"error": "You already created this dataset repo"})
         self.repos[name] = Repo(private=wish.get("visibility") == "private")
-        raise _Answer(200, {"url": f"{self.url}/datasets/{name}", "name": name})
+        raise _Answer(200, {"url": f"{self.address}/datasets/{name}", "name": name})
 
     def _validate(self, wish: dict[str, Any]) -> None:
         licence = re.search(r"^license: (.*)$", wish["content"], re.MULTILINE)
@@ -180,7 +186,7 @@ class HubServer:
     def _batch(self, wish: dict[str, Any]) -> None:
         objects = [
             {**item} if item["oid"] in self.large
-            else {**item, "actions": {"upload": {"href": f"{self.url}/lfs/{item['oid']}"}}}
+            else {**item, "actions": {"upload": {"href": f"{self.address}/lfs/{item['oid']}"}}}
             for item in wish["objects"]
         ]  # fmt: skip
         raise _Answer(200, {"transfer": "basic", "objects": objects})
@@ -242,7 +248,7 @@ class HubServer:
                 case "deletedFile":
                     del files[value["path"]]
         sha = repo.commit(branch, files, head["value"]["summary"])
-        url = f"{self.url}/datasets/{name}/commit/{sha}"
+        url = f"{self.address}/datasets/{name}/commit/{sha}"
         raise _Answer(200, {"success": True, "commitOid": sha, "commitUrl": url})
 
 
@@ -255,41 +261,3 @@ def _oid(path: str, content: bytes) -> str:
 
 def _entry(path: str, content: bytes) -> dict[str, Any]:
     return {"type": "file", "path": path, "size": len(content), "oid": _oid(path, content)}
-
-
-def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            fault = hub.fault(f"{self.command} {self.path}")
-            length = int(self.headers.get("Content-Length", 0))
-            if fault and fault.act == "cut":
-                self.rfile.read(length // 2)
-                return self.hang_up()
-            body = self.rfile.read(length)
-            if fault and isinstance(fault.act, int):
-                headers = {"X-Error-Code": fault.code} if fault.code else {}
-                return self.give(_Answer(fault.act, {"error": fault.message}, **headers))
-            token = self.headers.get("Authorization", "").removeprefix("Bearer ") or None
-            answer = hub.answer(self.command, self.path, body, token)
-            return self.hang_up() if fault else self.give(answer)
-
-        do_HEAD = do_POST = do_PUT = do_GET
-
-        def hang_up(self) -> None:
-            self.close_connection = True
-
-        def give(self, answer: _Answer) -> None:
-            self.send_response(answer.status)
-            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(answer.body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return Handler

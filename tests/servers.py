@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from inspect_ai.model import GenerateConfig, Model, get_model
+
+from loopback_server import LoopbackServer, body_of, give
 
 API_KEY = "sk-loopback-0123456789abcdef-secret"
 """The key that models of a scripted server send; it must turn up in no log."""
@@ -74,36 +75,19 @@ counts it among its requests."""
 Script = Callable[[Request], Reply | str]
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128  # the default of 5 makes further callers wait for seconds
-
-
-class ScriptedServer:
+class ScriptedServer(LoopbackServer):
     """Serve a script on a free loopback port while the `with` block lasts."""
 
     def __init__(self, script: Script, *, ready: bool = True) -> None:
+        super().__init__()
         self.requests: list[Request] = []
         self.ready = ready
         self.checks = 0
         self._script = script
-        self._lock = threading.Lock()
-        self._http = _Http(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
-
-    def __enter__(self) -> ScriptedServer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"{self.address}/v1"
 
     def model(self, name: str = "judge", **config: Any) -> Model:
         """Give an Inspect model that is served here; `config` is its generate config."""
@@ -122,6 +106,16 @@ class ScriptedServer:
         return json.dumps(
             {"model": f"openai-api/loopback/{name}", "model_args": model_args, **config}
         )
+
+    def serve(self, asked: BaseHTTPRequestHandler) -> None:
+        body = json.loads(body_of(asked))
+        reply = self.answer(body, asked.headers)
+        time.sleep(reply.delay)
+        if reply.hang_up:
+            asked.close_connection = True
+            return
+        headers = {"Content-Type": "application/json", **reply.headers}
+        give(asked, reply.status, _body(body, reply), headers)
 
     def answer(self, body: dict[str, Any], headers: Mapping[str, str]) -> Reply:
         with self._lock:
@@ -183,34 +177,6 @@ def said_by(name: str, said: str) -> Reply:
 
 def guard_model(name: str, server: ScriptedServer) -> Model:
     return get_model(GUARD_MODELS[name], base_url=server.base_url, api_key=API_KEY, memoize=False)
-
-
-def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = server.answer(body, self.headers)
-            time.sleep(reply.delay)
-            if reply.hang_up:
-                self.close_connection = True
-                return
-            data = _body(body, reply)
-            try:
-                self.send_response(reply.status)
-                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # the client gave up waiting
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    return Handler
 
 
 def _body(request: Mapping[str, Any], reply: Reply) -> bytes:
