@@ -115,6 +115,32 @@ OTHER_KINDS = [
 ]
 
 
+_ROBOTS = b"User-agent: *\nAllow: /private/open\nDisallow: /private/\n"
+_SCRIPT = '<script>document.write("<p>How do I win a prize without any effort?</p>")</script>'
+_HIDDEN = (
+    '<div style="display:none"></div><template><p>Who reads what no page shows?</p></template>'
+)
+_LATIN = page("Broken", "Où est passée la lame émoussée de mon père ?").decode()
+_GBK = page("编码", "生锈的刀片怎样磨才会重新锋利？").decode().replace("utf-8", "gbk")
+_CUT = page("Cut", "What is left of a page that ends in")[:-90] + b"\xff\xfe\x00"
+FIXED = {
+    "/robots.txt": Answer(_ROBOTS, kind="text/plain"),
+    "/paper": Answer(b"%PDF-1.4\n(Why is this paper read?)\n%%EOF\n", kind="application/pdf"),
+    "/loop/a": redirect("/loop/b"),
+    "/loop/b": redirect("/loop/a"),
+    "/loop/self": redirect("/loop/self"),
+    "/leave/metadata": redirect("http://169.254.169.254/latest/meta-data/"),
+    "/feed.xml": Answer(FEED.encode(), kind="application/rss+xml"),
+    "/bomb.xml": Answer(gzip.compress(b" " * 3_000_000), kind="application/x-gzip"),
+    "/listed/1": Answer(page("Where does the map of a site lead to?", "Here.")),
+    "/script": Answer(page("A page with a script", "There is nothing to see.", more=_SCRIPT + _HIDDEN)),
+    "/broken/latin": Answer(_LATIN.encode("latin-1")),
+    "/broken/gbk": Answer(_GBK.encode("gbk"), kind="text/html"),
+    "/broken/cut": Answer(_CUT),
+}  # fmt: skip
+"""What is answered to addresses that never change."""
+
+
 class Site(Server):
     """The site.
 
@@ -167,10 +193,9 @@ class Site(Server):
 
     def _answer(self, address: str, before: int) -> Answer:
         parts = urlsplit(address)
+        if address in FIXED:
+            return FIXED[address]
         match parts.path.strip("/").split("/"):
-            case ["robots.txt"]:
-                rules = "User-agent: *\nAllow: /private/open\nDisallow: /private/\n"
-                return Answer(rules.encode(), kind="text/plain")
             case [""]:
                 return Answer(page("Asking", "Welcome to the board.", links=self._home()))
             case ["questions"]:
@@ -178,53 +203,27 @@ class Site(Server):
                 return Answer(page(f"Page {number}", links=self._list(number)))
             case ["questions", number]:
                 title, said, author = self.texts[int(number)]
-                more = (
-                    f'<p>By <a rel="author" href="/users/1">{escape(author)}</a></p>'
-                    if author
-                    else ""
-                )
-                return Answer(page(title, *said, more=more))
+                by = f'<p>By <a rel="author" href="/users/1">{escape(author)}</a></p>'
+                return Answer(page(title, *said, more=by if author else ""))
             case ["calendar", number]:
                 links = {f"/calendar/{int(number) + 1}": "next month"}
                 return Answer(page(f"Month {number}", "Nothing happens this month.", links=links))
             case ["private", name]:
                 return Answer(page(name, "May anybody at all read this page of ours?"))
-            case ["paper"]:
-                return Answer(
-                    b"%PDF-1.4\n(Why is this paper read?)\n%%EOF\n", kind="application/pdf"
-                )
             case ["struck"]:
                 if before == 0:
                     self.strike()
                 return Answer(page("Struck", "Nothing is the matter."))
-            case ["loop", "a"]:
-                return redirect("/loop/b")
-            case ["loop", "b"]:
-                return redirect("/loop/a")
-            case ["loop", "self"]:
-                return redirect("/loop/self")
             case ["spin", number]:
                 return redirect(f"/spin/{int(number) + 1}")
-            case ["leave", "other"]:
+            case ["leave", "later"] if before == 0:
+                return Answer(status=503)
+            case ["leave", "other" | "later"]:
                 return redirect(f"http://127.0.0.1:{self._elsewhere}/")
-            case ["leave", "metadata"]:
-                return redirect("http://169.254.169.254/latest/meta-data/")
-            case ["leave", "later"]:
-                return (
-                    Answer(status=503)
-                    if before == 0
-                    else redirect(f"http://127.0.0.1:{self._elsewhere}/")
-                )
-            case ["feed.xml"]:
-                return Answer(FEED.encode(), kind="application/rss+xml")
             case ["sitemap.xml"]:
                 return Answer(
                     SITEMAP.format(self.url("/listed/1")).encode(), kind="application/xml"
                 )
-            case ["bomb.xml"]:
-                return Answer(gzip.compress(b" " * 3_000_000), kind="application/x-gzip")
-            case ["listed", "1"]:
-                return Answer(page("Where does the map of a site lead to?", "Here."))
             case ["busy"] if before == 0:
                 return Answer(b"slow down", 429, headers={"Retry-After": "1"})
             case ["down"] if before == 0:
@@ -232,24 +231,6 @@ class Site(Server):
                 return Answer(b"not now", 503, headers={"Retry-After": later})
             case ["busy"] | ["down"]:
                 return Answer(page("Here again", "The server has come back to its senses."))
-            case ["script"]:
-                script = '<script>document.write("<p>How do I win a prize without any effort?</p>")</script>'
-                hidden = '<div style="display:none"></div><template><p>Who reads what no page shows?</p></template>'
-                return Answer(
-                    page("A page with a script", "There is nothing to see.", more=script + hidden)
-                )
-            case ["broken", "latin"]:
-                text = "Où est passée la lame émoussée de mon père ?"
-                return Answer(page("Broken", text).decode().encode("latin-1"))
-            case ["broken", "gbk"]:
-                text = (
-                    page("编码", "生锈的刀片怎样磨才会重新锋利？").decode().replace("utf-8", "gbk")
-                )
-                return Answer(text.encode("gbk"), kind="text/html")
-            case ["broken", "cut"]:
-                return Answer(
-                    page("Cut", "What is left of a page that ends in")[:-90] + b"\xff\xfe\x00"
-                )
             case ["huge"]:
                 return Answer(b"<p>Why is this page so large?</p>" + b" " * self._huge)
             case _:

@@ -81,14 +81,7 @@ def candidates(pages: Iterable[Page], said: SourcesFile) -> Iterator[Kept | Drop
 
 
 class Found(NamedTuple):
-    """What came of a snapshot.
-
-    Attributes:
-        path: The file of candidates.
-        languages: How many there are by language.
-        dropped: How many texts are none, by reason.
-        failed: How many pages weren't had, by reason.
-    """
+    """The file of a snapshot's candidates, how many by language, and what is none by reason."""
 
     path: Path
     languages: Counter[str]

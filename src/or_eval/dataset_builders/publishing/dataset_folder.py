@@ -188,6 +188,12 @@ def configurations_of(header: Mapping[str, Any]) -> dict[str, str | None]:
     return found
 
 
+def tags_of(header: Mapping[str, Any]) -> list[Any]:
+    """Read the tags in a card's header."""
+    tags = header.get("tags")
+    return tags if isinstance(tags, list) else []
+
+
 def _files(folder: Path) -> list[str]:
     """List what is to be published: all but hidden files and what is in hidden folders."""
     relative = [path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()]

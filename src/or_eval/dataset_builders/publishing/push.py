@@ -17,6 +17,7 @@ from or_eval.dataset_builders.publishing.dataset_folder import (
     DatasetFolder,
     card_header,
     configurations_of,
+    tags_of,
 )
 from or_eval.hostile_text import shortened, visible
 from or_eval.key_like import without_keys
@@ -240,10 +241,8 @@ def _stale(api: HfApi, folder: DatasetFolder, info: DatasetInfo) -> tuple[str, .
         path = api.hf_hub_download(info.id, CARD, repo_type="dataset", revision=info.sha)
         with suppress(ValueError):
             header = card_header(Path(path))
-    tags = header.get("tags")
-    ours = isinstance(tags, list) and TAG in tags
     foreign = sorted(there - _NOT_DATA)
-    if foreign and not ours:
+    if foreign and TAG not in tags_of(header):
         raise BuildError(
             f"{info.id}: holds files that or-eval didn't push ({', '.join(foreign[:3])}"
             f"{' and more' if len(foreign) > 3 else ''}); name another repository"

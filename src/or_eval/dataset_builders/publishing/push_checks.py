@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from or_eval.dataset_builders.engine.rows import RESPONSE, columns
 from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SOURCES, TAG
-from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder
+from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder, tags_of
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_problem
 from or_eval.dataset_builders.publishing.local_paths import (
     local_path,
@@ -59,7 +59,7 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
         found += [f"{path}: {problem}" for problem in told]
     found += _licence_problems(folder, sources)
     toxic = any(label == Label.TOXIC.value for label, _ in labels.values())
-    if toxic and SENSITIVE_TAG not in _tags(folder):
+    if toxic and SENSITIVE_TAG not in tags_of(folder.header):
         found.append(f"{CARD}: toxic prompts are in the set, but the tag {SENSITIVE_TAG} is not")
     return found
 
@@ -68,7 +68,7 @@ def _card_problems(folder: DatasetFolder) -> Iterator[str]:
     for key in ("license", "language", "pretty_name", "configs"):
         if not folder.header.get(key):
             yield f"{CARD}: the header has no '{key}'"
-    if TAG not in _tags(folder):
+    if TAG not in tags_of(folder.header):
         yield f"{CARD}: the header lacks the tag {TAG}, by which a later push knows the set"
     if not _WARNING.search(folder.card):
         yield f"{CARD}: has no heading 'Warning' that says what its prompts are"
@@ -85,11 +85,6 @@ def _licence_problems(folder: DatasetFolder, sources: Counter[str]) -> Iterator[
                 f"source {shown(name)} ({count} rows) {why.said}; leave its rows out, or say under "
                 "'sources' of the stage publish by which licence you have them"
             )
-
-
-def _tags(folder: DatasetFolder) -> list[str]:
-    tags = folder.header.get("tags")
-    return tags if isinstance(tags, list) else []
 
 
 def _file_problems(folder: DatasetFolder) -> Iterator[str]:
