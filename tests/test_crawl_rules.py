@@ -7,15 +7,21 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scrapy import Request, Spider
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
+from scrapy.utils.request import RequestFingerprinter
 
 from crawl_site import personal, planted
 from or_eval.dataset_builders.crawling import network_guard
 from or_eval.dataset_builders.crawling.asking_rules import asked_in
 from or_eval.dataset_builders.crawling.candidates import candidates, tidy, write_candidates
 from or_eval.dataset_builders.crawling.crawl import Page, Snapshot, crawled
+from or_eval.dataset_builders.crawling.manners import WholeCache
 from or_eval.dataset_builders.crawling.network_guard import GuardedResolver, is_public
 from or_eval.dataset_builders.crawling.page_text import of_feed, of_page
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
@@ -299,6 +305,24 @@ def test_a_crawl_that_was_stopped_goes_on_as_it_began(
     assert begins.endswith(": begins")
     assert goes_on == again == begins.replace("begins", "goes on")
     assert changed.startswith(f"{path} has changed: it goes on as it began")
+
+
+@pytest.mark.parametrize("file", ["pickled_meta", "response_headers", "response_body"])
+def test_what_a_kill_left_of_a_page_in_the_cache_is_asked_for_again(
+    tmp_path: Path, file: str
+) -> None:
+    settings = Settings({"HTTPCACHE_DIR": str(tmp_path), "HTTPCACHE_GZIP": True})
+    spider, asked = Spider("board"), Request("https://example.org/q")
+    cache = WholeCache(settings)
+    spider.crawler = SimpleNamespace(request_fingerprinter=RequestFingerprinter())
+    cache.open_spider(spider)
+    cache.store_response(spider, asked, HtmlResponse(asked.url, body=b"<p>Why so?</p>"))
+    assert cache.retrieve_response(spider, asked).body == b"<p>Why so?</p>"
+    [whole] = tmp_path.rglob(file)
+    whole.write_bytes(whole.read_bytes()[:20])
+    assert cache.retrieve_response(spider, asked) is None
+    whole.unlink()
+    assert cache.retrieve_response(spider, asked) is None
 
 
 def test_one_crawl_at_a_time_goes_on_in_a_folder(tmp_path: Path) -> None:

@@ -158,20 +158,16 @@ def crawled(
     check_needs()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, "crawls"):
-        return _newest(sources, folder, say, again=again)
-
-
-def _newest(sources: Path, folder: Path, say: Callable[[str], None], *, again: bool) -> Snapshot:
-    there = snapshots(folder)
-    if there and there[-1].finished and not again:
-        say(f"{there[-1].folder}: crawled by {there[-1].finished}; a new crawl is --again")
-        return there[-1]
-    goes_on = bool(there) and not there[-1].finished
-    snapshot = there[-1] if goes_on else new_snapshot(folder, sources)
-    say(f"{snapshot.folder}: {'goes on' if goes_on else 'begins'}")
-    if snapshot.sources != load_sources(sources):
-        say(f"{sources} has changed: it goes on as it began (remove the folder to begin anew)")
-    _run(snapshot, say)
+        newest = next(reversed(snapshots(folder)), None)
+        if newest is not None and newest.finished and not again:
+            say(f"{newest.folder}: crawled by {newest.finished}; a new crawl is --again")
+            return newest
+        goes_on = newest is not None and not newest.finished
+        snapshot = newest if newest is not None and goes_on else new_snapshot(folder, sources)
+        say(f"{snapshot.folder}: {'goes on' if goes_on else 'begins'}")
+        if snapshot.sources != load_sources(sources):
+            say(f"{sources} has changed: it goes on as it began (remove the folder to begin anew)")
+        _run(snapshot, say)
     if not snapshot.finished:
         raise BuildError(
             f"{snapshot.folder}: not finished; the same command goes on (see {snapshot.log.name})"

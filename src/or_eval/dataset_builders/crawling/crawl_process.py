@@ -81,6 +81,7 @@ def settings_of(said: SourcesFile, snapshot: Snapshot) -> dict[str, Any]:
         "HTTPCACHE_ENABLED": True,
         "HTTPCACHE_DIR": str(snapshot.cache.resolve()),
         "HTTPCACHE_GZIP": True,
+        "HTTPCACHE_STORAGE": f"{_HERE}.manners.WholeCache",
         "HTTPCACHE_IGNORE_HTTP_CODES": [408, 429, 500, 502, 503, 504, 522, 524],
         # Breadth first: what is near a start comes before what an endless calendar leads to.
         "DEPTH_PRIORITY": 1,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
+from pickle import UnpicklingError
 from time import monotonic, time
 from typing import Any
 from urllib.parse import urlsplit
+from zlib import error as ZlibError
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware
@@ -16,6 +18,7 @@ from scrapy.exceptions import (
     DownloadTimeoutError,
     IgnoreRequest,
 )
+from scrapy.extensions.httpcache import FilesystemCacheStorage
 from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import Request, Response
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -55,6 +58,17 @@ class Bounds:
             allowed = source.allows(request.url, start=request.meta.get(START, False))
         if not allowed:
             raise IgnoreRequest(f"leads to {request.url}, which its source doesn't allow")
+
+
+class WholeCache(FilesystemCacheStorage):
+    """Takes an entry that a kill cut off for none: its page is asked for again."""
+
+    def retrieve_response(self, spider: Any, request: Request) -> Response | None:
+        """Give what is kept of a request."""
+        try:
+            return super().retrieve_response(spider, request)
+        except (OSError, EOFError, ValueError, ZlibError, UnpicklingError):
+            return None
 
 
 class Redirects(RedirectMiddleware):
