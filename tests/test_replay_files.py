@@ -138,20 +138,13 @@ def test_ids_of_the_file_are_kept_beside_those_of_the_prompts(tmp_path: Path) ->
     }
 
 
-def test_what_no_log_can_hold_is_marked_in_a_response(tmp_path: Path) -> None:
+def test_what_no_log_can_hold_is_marked(tmp_path: Path) -> None:
+    further = {"note \ud83d": {"\ud83d": ["a \ud83d"]}}
     file = tmp_path / "r.jsonl"
-    file.write_text(json.dumps({**OK, "response": "No.\0 \ud83d"}) + "\n")
+    file.write_text(json.dumps({**OK, **further, "response": "No.\0 \ud83d"}) + "\n")
     run_replay(file, "--log-dir", tmp_path / "logs")
     [sample] = logs_of(tmp_path / "logs")["m"].samples or []
     assert sample.output.completion == "No.\ufffd \ufffd"
-
-
-def test_halves_of_characters_in_further_columns_are_marked(tmp_path: Path) -> None:
-    further = {"note \ud83d": {"\ud83d": ["a \ud83d"]}}
-    file = tmp_path / "r.jsonl"
-    file.write_text(json.dumps({**OK, **further}) + "\n")
-    run_replay(file, "--log-dir", tmp_path / "logs")
-    [sample] = logs_of(tmp_path / "logs")["m"].samples or []
     assert sample.metadata["meta"] == {"note \ufffd": {"\ufffd": ["a \ufffd"]}}
 
 

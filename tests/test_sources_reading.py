@@ -95,39 +95,18 @@ def test_an_own_id_is_kept_beside_ours(tmp_path):
     assert record.id == prompt_id("Hi there")
 
 
-@pytest.mark.parametrize(
-    "column", ["prompt", "Text", "QUESTION", "instruction", "Goal", "behavior", " request "]
-)
-def test_prompt_columns_are_known_by_name(tmp_path, column):
-    path = write(tmp_path / "a.csv", [{column: "Hi there", "other": "x"}])
-    assert load_prompts(path, label="safe").records[0].prompt == "Hi there"
-
-
-@pytest.mark.parametrize(
-    ("word", "label"),
-    [
-        ("safe", "safe"),
-        ("Benign", "safe"),
-        ("harmless", "safe"),
-        ("unsafe", "toxic"),
-        (" TOXIC ", "toxic"),
-        ("harmful", "toxic"),
-        ("unlabelled", "unlabelled"),
-    ],
-)
-def test_label_words(tmp_path, word, label):
-    assert (
-        load_prompts(write(tmp_path / "a.csv", [{"prompt": "Hi there", "label": word}]))
-        .records[0]
-        .label
-        == label
-    )
-    assert (
-        load_prompts(write(tmp_path / "b.csv", [{"prompt": "Hi there"}]), label=word)
-        .records[0]
-        .label
-        == label
-    )
+def test_label_words(tmp_path):
+    words = {
+        "safe": ("safe", "Benign", "harmless"),
+        "toxic": ("unsafe", " TOXIC ", "harmful"),
+        "unlabelled": ("unlabelled",),
+    }
+    for label, spelled in words.items():
+        for word in spelled:
+            by_column = write(tmp_path / "a.csv", [{"prompt": "Hi there", "label": word}])
+            [record] = load_prompts(by_column).records
+            [told] = load_prompts(write(tmp_path / "b.csv", [{"text": "Hi"}]), label=word).records
+            assert record.label == told.label == label
 
 
 def test_exact_duplicates_are_dropped_and_counted(tmp_path):

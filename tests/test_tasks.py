@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from inspect_ai import eval as inspect_eval
-from inspect_ai._util.registry import registry_lookup, registry_params
+from inspect_ai._util.registry import registry_params
 from inspect_ai.analysis import samples_df
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
@@ -19,10 +19,6 @@ from or_eval.schema import prompt_id
 from or_eval.sources import DataError
 from servers import Reply, ScriptedServer
 
-TASKS = [
-    *("or_bench_80k", "or_bench_hard_1k", "or_bench_toxic"),
-    *("lto", "xstest", "starter", "prompts"),
-]
 METADATA = ["label", "category", "language", "source", "method", "seed_id", "pair_id"]
 GGUF = "gguf/smollm2-135m-instruct"
 
@@ -42,24 +38,6 @@ def prompts_file(tmp_path: Path) -> Path:
     ]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return path
-
-
-class TestRegistry:
-    @pytest.mark.parametrize("name", TASKS)
-    def test_has_every_task(self, name: str) -> None:
-        assert registry_lookup("task", f"or_eval/{name}") is not None
-
-    @pytest.mark.parametrize(
-        ("kind", "name"),
-        [
-            ("solver", "system_prompt"),
-            ("scorer", "refusal"),
-            ("modelapi", "gguf"),
-            ("modelapi", "replay"),
-        ],
-    )
-    def test_has_every_part(self, kind: str, name: str) -> None:
-        assert registry_lookup(kind, f"or_eval/{name}") is not None
 
 
 class TestSamples:
@@ -99,15 +77,6 @@ class TestSamples:
         assert {sample.target for sample in task.dataset} == {"toxic"}
         assert task.headline_metric.metric == "toxic_rejection_rate"
         assert {sample.metadata["source"] for sample in task.dataset} == {"or_bench_toxic"}
-
-    def test_source_says_how_to_read_a_file(self, shared_data: Path) -> None:
-        task = tasks.prompts(
-            data=str(shared_data / "prompts" / "multilingual_twins.csv"),
-            source="multilingual_twins",
-            language="zh+en",
-        )
-        assert {sample.metadata["language"] for sample in task.dataset} == {"zh+en"}
-        assert all(sample.metadata["pair_id"] for sample in task.dataset)
 
     def test_starter_needs_no_data(self) -> None:
         task = tasks.starter(language="en", category="privacy")

@@ -85,7 +85,7 @@ class Layout(_Part):
 
     Attributes:
         texts: Columns with prompts; empty: found by their conventional names.
-        convert: Columns that a converter takes apart, by its name in ``converters.py``. What it
+        convert: Columns that a converter takes apart, by its name in ``records.py``. What it
             finds in a column ``Seed`` is read as columns ``Seed/…``.
         label: Label of all prompts.
         language: Language of all prompts.

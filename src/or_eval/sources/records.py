@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +14,6 @@ from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, Turn, prompt_id
 from or_eval.sources.catalogue import Entry
 from or_eval.sources.columns import NO_COLUMN, label_of_word
-from or_eval.sources.converters import CONVERTERS
 from or_eval.sources.dialogues import Said, read_dialogue
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.layout import Layout, Lookup, TextColumn
@@ -27,6 +27,7 @@ SOURCE_ID = "source_id"
 
 # How HarmBench itself asks about a text.
 _AFTER_CONTEXT = "\n\n---\n\n"
+_LANGUAGES = ("English", "Chinese", "Mixed")
 _LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*(\+[a-z]{2,3}(-[A-Za-z0-9]{2,8})*)?")
 
 
@@ -165,9 +166,39 @@ def _converted(layout: Layout, row: Row) -> Row:
     found = {
         f"{column}/{name}": text
         for converter, column in layout.convert.items()
-        for name, text in CONVERTERS[converter](row, column).items()
+        for name, text in _CONVERTERS[converter](row, column).items()
     }
     return row._replace(cells={**row.cells, **found}) if found else row
+
+
+def _first(row: Row, column: str) -> dict[str, str]:
+    """Give the first of a list of words; csv files hold lists as Python writes them."""
+    said = value = row.cells.get(column)
+    if isinstance(said, str):
+        try:
+            value = ast.literal_eval(said)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = None
+    if not isinstance(value, list) or not all(isinstance(member, str) for member in value):
+        raise row.error(column, f"{shown(said)} is no list of words")
+    return {"first": value[0] if value else ""}
+
+
+def _languages(row: Row, column: str) -> dict[str, str]:
+    """Give the texts of a cell that holds one in each language, after the language and a colon."""
+    parts = re.split(rf"^({'|'.join(_LANGUAGES)}):", row.text(column), flags=re.M)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if missing := [name for name in _LANGUAGES if name not in found]:
+        raise row.error(column, f"has no line that starts with {shown(missing[0] + ':')}")
+    return found
+
+
+_CONVERTERS: dict[str, Callable[[Row, str], dict[str, str]]] = {
+    "first": _first,
+    "languages": _languages,
+}
+"""What single sets need before their columns can be read, named in their layouts: each gives what
+it finds in a column of a row, by what to call it."""
 
 
 def _told(row: Row, layout: Layout) -> _Told:

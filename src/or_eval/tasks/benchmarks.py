@@ -10,7 +10,7 @@ from inspect_ai import Task, task
 from or_eval.scorers.choosing_stages import FusionName
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
-from or_eval.sources.choosing_prompts import Subset
+from or_eval.sources.loader import Subset
 from or_eval.tasks.refusal_task import judge_first, refusal_task, typed_text
 
 _NO_TEXT = ("subset", "per_label")
