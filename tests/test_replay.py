@@ -10,6 +10,7 @@ import signal
 import time
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from inspect_ai import eval as run_tasks
@@ -438,6 +439,19 @@ def test_two_runs_at_once_write_no_model_twice(tmp_path: Path) -> None:
     assert not list(logs.glob("*.eval"))
     run_replay(file, "--log-dir", logs, "--no-score")
     assert set(logs_of(logs)) == {"m"}
+
+
+def test_a_full_disk_leaves_no_half_of_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(archive: ZipFile, name: str, *_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ZipFile, "writestr", full)
+    result = try_replay(write_jsonl(tmp_path / "r.jsonl", [OK]), "--model-column", "model", "--log-dir", tmp_path / "logs", "--no-score")  # fmt: skip
+    assert isinstance(result.exception, DataError)
+    assert "can't be written (No space left on device)" in str(result.exception)
+    assert not list((tmp_path / "logs").glob("*.eval"))
 
 
 def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) -> None:

@@ -272,8 +272,11 @@ def _write(log: EvalLog, location: str) -> None:
             archive.writestr("summaries.json", _json([sample.summary() for sample in samples]))
             archive.writestr("reductions.json", _json(log.reductions or []))
             archive.writestr("header.json", _json(head))
-    except BaseException:
+    except BaseException as error:
         _remove(location)
+        if isinstance(error, OSError):
+            why = error.strerror or error
+            raise DataError(f"{location}: can't be written ({why})") from None
         raise
     log.location = location
 
