@@ -24,17 +24,6 @@ def test_every_entry_has_a_sample_of_its_publishers_layout():
     assert sorted([*SAMPLES, *BUNDLED]) == sorted(catalogue())
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-def test_an_entry_reads_its_publishers_layout(tmp_path: Path, name: str):
-    sample, path = SAMPLES[name], tmp_path / SAMPLES[name]["file"]
-    path.write_text(sample["content"].removeprefix("\n"), "utf-8")
-    loaded = load_prompts(path, source=name)
-    read = [[r.prompt, r.label.value, r.category, r.language] for r in loaded.records]
-    assert read == sample["prompts"]
-    assert [list(turn) for turn in loaded.records[0].before] == sample.get("before", [])
-    assert {record.source for record in loaded.records} == {name}
-
-
 @pytest.mark.parametrize("entry", catalogue().values(), ids=lambda entry: entry.name)
 def test_entries_are_complete(entry: Entry):
     assert entry.layout.texts
