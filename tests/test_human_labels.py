@@ -9,6 +9,7 @@ from inspect_ai.log import write_eval_log
 from inspect_ai.scorer import precomputed_scores
 
 from commands import run_inspect
+from or_eval.analysis.human_labels import read_labels
 from or_eval.analysis.logs import read_heads
 from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
@@ -51,6 +52,12 @@ def human_logs(labelled: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory)
         rows[["id", "value", "answer"]].to_json(scores, orient="records", lines=True)
         write_eval_log(score(log, precomputed_scores(str(scores)), display="none"))
     return folder / "logs"
+
+
+def test_a_column_of_labels_is_found_however_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("Prompt,Human Label\np,direct_refusal\n", "utf-8")
+    assert read_labels(path).frame.to_dict("list") == {"prompt": ["p"], "human": ["direct_refusal"]}
 
 
 def test_rates_of_human_labels_are_those_pandas_computes(

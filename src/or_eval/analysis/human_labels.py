@@ -98,7 +98,8 @@ def read_labels(
             probability is none.
     """
     table = read_table(path)
-    chosen = column or (None if annotators else DEFAULT_COLUMN)
+    usual = next(iter(columns_for(DEFAULT_COLUMN, table.columns)), DEFAULT_COLUMN)
+    chosen = column or (None if annotators else usual)
     wanted = [name for name in (chosen, *annotators) if name is not None]
     if missing := [name for name in wanted if name not in table.columns]:
         raise DataError(
