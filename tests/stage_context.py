@@ -12,7 +12,6 @@ from or_eval.dataset_builders.engine.asking import Asker
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.stage import (
-    SHORT_PROMPT_TOKENS,
     Beside,
     Dropped,
     Kept,
@@ -20,7 +19,6 @@ from or_eval.dataset_builders.engine.stage import (
     StageContext,
 )
 from or_eval.dataset_builders.engine.stage_results import accounted
-from or_eval.dataset_builders.engine.workers import here
 from or_eval.schema import PromptRecord
 
 
@@ -59,26 +57,9 @@ def stage_context(
     asking = Asking(model=model, roles=tuple(roles), display="none")
     out.mkdir(parents=True, exist_ok=True)
     asker = Asker(asking, out)
-    return StageContext(
-        **{
-            "taxonomy": "or_bench",
-            "language": "en",
-            "limit": None,
-            "out": out,
-            "inputs": {},
-            "named": {},
-            "subsets": {},
-            "input_logs": [],
-            "earlier": [],
-            "recipe": {"name": "test"},
-            "models": asking.bindings(),
-            "spent": [],
-            "row_tokens": SHORT_PROMPT_TOKENS,
-            "rounds": (),
-            "beside": Beside(),
-            "ask": partial(asker.ask, "test"),
-            "test": asker.test,
-            "map": here,
-            **changes,
-        }
+    return replace(
+        StageContext("or_bench", "en", out, {"name": "test"}, models=asking.bindings()),
+        ask=partial(asker.ask, "test"),
+        test=asker.test,
+        **changes,
     )

@@ -19,7 +19,7 @@ from or_eval.dataset_builders.engine import workers as workers_module
 from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
-from or_eval.dataset_builders.engine.workers import HERE, Engine, here, on_ray, workers
+from or_eval.dataset_builders.engine.workers import Engine, here, on_ray, workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.stages import dedup
@@ -148,11 +148,9 @@ def test_what_no_other_process_can_have_is_told_in_a_line(cluster: None) -> None
 
 def test_a_missing_ray_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers_module, "find_spec", lambda name: None)
-    with pytest.raises(
-        BuildError, match=r"^--engine ray: needs ray: pip install 'or-eval\[ray\]'$"
-    ):
+    with pytest.raises(BuildError, match=r"^--engine ray: needs ray: pip install .*\[ray\]'$"):
         workers("ray")
-    assert workers("here") is HERE
+    assert workers("here") is here
 
 
 def test_connections_are_shared_and_workers_without_any_stay_out() -> None:

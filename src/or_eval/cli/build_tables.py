@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from or_eval.dataset_builders.engine.dry_run import PlannedCalls, PlannedStage
-    from or_eval.dataset_builders.engine.stage import StageFacts
+    from or_eval.dataset_builders.engine.dry_run import PlannedStage
+    from or_eval.dataset_builders.engine.stage import Spent, StageFacts
     from or_eval.dataset_builders.engine.stage_results import StoredStage
 
 _LEFT_OUT = (
@@ -50,7 +50,7 @@ def print_plan(stages: Sequence[PlannedStage]) -> None:
         click.echo(f"Of unknown price: {', '.join(unknown)} (see --model-cost-config)")
 
 
-def _plan_row(stage: PlannedStage, item: PlannedCalls | None) -> dict[str, Any]:
+def _plan_row(stage: PlannedStage, item: Spent | None) -> dict[str, Any]:
     state = "done" if stage.done else stage.why
     row = {
         "stage": f"{stage.name} ({state})" if state else stage.name,

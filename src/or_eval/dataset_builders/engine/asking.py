@@ -37,7 +37,7 @@ from or_eval.dataset_builders.engine.shards import (
     test_tasks,
 )
 from or_eval.dataset_builders.engine.stage import Spent
-from or_eval.dataset_builders.engine.workers import HERE, Workers
+from or_eval.dataset_builders.engine.workers import Engine, how_many, workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.key_like import without_keys
 from or_eval.schema import PromptRecord
@@ -61,7 +61,7 @@ class Asker:
     Args:
         asking: How.
         out: Folder of the build.
-        workers: Who holds the shards.
+        engine: Where the shards are held.
         say: Takes a line for the person who watches.
         replies: Folder of the replies; the build's own by default.
 
@@ -73,11 +73,11 @@ class Asker:
         self,
         asking: Asking,
         out: Path,
-        workers: Workers = HERE,
+        engine: Engine = "here",
         say: Callable[[str], None] = print,
         replies: Path | None = None,
     ) -> None:
-        self._asking, self._out, self._workers, self._say = asking, out, workers, say
+        self._asking, self._out, self._engine, self._say = asking, out, engine, say
         self._kept = replies or out
         self.stage = ""
 
@@ -176,7 +176,7 @@ class Asker:
 
     def _holding(self, told: Mapping[str, str]) -> dict[str, str]:
         """Give the logs of a test that came to its end, by the ids of the prompts in them."""
-        found = {}
+        found: dict[str, str] = {}
         for path, log in self._logs():
             results = log.results
             whole = results is not None and results.completed_samples == results.total_samples
@@ -218,7 +218,7 @@ class Asker:
         """Share samples out among the workers; give what came of them."""
         limit = self._asking.config.get("max_connections") or AdaptiveConcurrency().max
         limits = [limit, len(items), *(model.most_workers for model in models)]
-        of = int(min(self._workers.count(), *limits))
+        of = int(min(how_many(self._engine), *limits))
         out, kept, left = self._out.absolute(), self._kept.absolute(), self._left()
         shards = [
             Shard(
@@ -231,13 +231,13 @@ class Asker:
                 kept,
                 self.stage,
                 left,
-                number if self._workers.apart else None,
+                None if self._engine == "here" else number,
                 of,
             )
             for number in range(of)
         ]
         with self._silence_told():
-            held = list(self._workers.map(hold_shard, shards))
+            held = list(workers(self._engine)(hold_shard, shards))
         self._check_kept(held)
         logs = [log for one in held for log in one.logs]
         if any(not one.logs for one in held) or any(log.status == "cancelled" for log in logs):

@@ -52,8 +52,8 @@ class NoAnswer(ConcernsAll):
     """A call took too long."""
 
 
-class HeldBack(Exception):
-    """No more is asked, or the next call might cost more than is left."""
+class CallFailed(Exception):
+    """A call failed for good, not because of its request, or wasn't let out; a build goes on."""
 
 
 @contextmanager
@@ -219,6 +219,7 @@ class Calls:
                 return ModelOutput.model_validate(said)
             reserved = await self._reserve(bound.name, role, input, config.max_tokens)
             self._under_way += 1
+            found: Any
             try:
                 await self._wait(asked, bound)
                 # A pool has a time for each of its endpoints.
@@ -275,13 +276,13 @@ class Calls:
         """Wait where a call to a model has failed, and let none out where several have.
 
         Raises:
-            HeldBack: No more is asked of it.
+            CallFailed: No more is asked of it.
         """
         # Those under way tell whether a failure was that call's alone.
         while asked.failures and asked.under_way and not self.why([bound]):
             await anyio.sleep(_LOOK_AGAIN)
         if self.why([bound]):
-            raise HeldBack("no more is asked")
+            raise CallFailed("no more is asked")
 
     @contextmanager
     def _out(self, asked: _Asked) -> Iterator[None]:
@@ -301,7 +302,7 @@ class Calls:
         """Wait until what a call may cost can be set aside: what the dearest of its kind did.
 
         Raises:
-            HeldBack: Nothing is under way any more, and too little is left.
+            CallFailed: Nothing is under way any more, and too little is left.
         """
         if self._left is None:
             return 0.0
@@ -316,7 +317,7 @@ class Calls:
                 break
             if not self._under_way:
                 self.too_dear = True
-                raise HeldBack("the next call might cost more than is left of --max-cost")
+                raise CallFailed("the next call might cost more than is left of --max-cost")
             await anyio.sleep(_LOOK_AGAIN)
         self._reserved += cost
         return cost

@@ -127,13 +127,6 @@ class Question(Generic[Came]):
         return request.otherwise  # type: ignore[no-any-return]
 
 
-class Answer(NamedTuple):
-    """What is kept of a conversation: its replies, and how much was wanted of it."""
-
-    replies: list[Reply]
-    size: int = 1
-
-
 def reply_of(output: ModelOutput, model: str, about: Any) -> Reply:
     """Give what is kept of a model's output."""
     usage = output.usage

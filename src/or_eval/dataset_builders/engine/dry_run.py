@@ -22,26 +22,6 @@ from or_eval.dataset_builders.engine.stage import (
 _Measured: TypeAlias = Mapping[tuple[str, str, str], Spent]
 
 
-class PlannedCalls(NamedTuple):
-    """What one model would be asked in one stage.
-
-    Attributes:
-        model: Its name; empty for a role that no model is bound to.
-        role: The role it is asked in; empty for a model under test.
-        calls: Number of calls.
-        input_tokens: Tokens sent.
-        output_tokens: Tokens returned.
-        dollars: What they cost at the price that Inspect knows; None where it knows none.
-    """
-
-    model: str
-    role: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    dollars: float | None
-
-
 class PlannedStage(NamedTuple):
     """What a stage would do.
 
@@ -52,7 +32,8 @@ class PlannedStage(NamedTuple):
         row_tokens: Tokens of a row's prompt.
         done: Whether it is done, so that the numbers are counts and no estimates.
         why: Why it has to run again, where it ran before.
-        asked: What models would be asked.
+        asked: What models would be asked; one under test in no role, and no model where none is
+            bound.
         parts: Rows of its subsets and, where it is done, those dropped by reason.
     """
 
@@ -62,7 +43,7 @@ class PlannedStage(NamedTuple):
     row_tokens: int
     done: bool
     why: str
-    asked: list[PlannedCalls]
+    asked: list[Spent]
     parts: Mapping[str, int]
 
 
@@ -119,9 +100,7 @@ def _of_the_same_rows(name: str, recipe: Recipe) -> set[str]:
     return found
 
 
-def _asked(
-    entry: RecipeStage, calls: Calls, build: Build, measured: _Measured
-) -> list[PlannedCalls]:
+def _asked(entry: RecipeStage, calls: Calls, build: Build, measured: _Measured) -> list[Spent]:
     """Give what each model of a role would be asked, with its price."""
     models, role = build.models(entry), "" if "/" in calls.role else calls.role
     bound = models.get(role) or models.get("")
@@ -139,5 +118,5 @@ def _asked(
             returned = round(count * took.output_tokens / took.calls)
         usage = ModelUsage(input_tokens=sent, output_tokens=returned)
         cost = dollars(model, usage, build.asking.prices)
-        planned.append(PlannedCalls(model, role, count, sent, returned, cost))
+        planned.append(Spent(entry.name, role, model, count, sent, returned, cost))
     return planned

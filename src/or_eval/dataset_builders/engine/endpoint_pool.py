@@ -19,7 +19,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from inspect_ai.util import registry_info
 
 from or_eval.dataset_builders.engine.calls import NoAnswer, in_time
-from or_eval.dataset_builders.engine.request_errors import ConcernsAll, concern_of_all
+from or_eval.dataset_builders.engine.request_errors import concern_of_all
 from or_eval.inspect_private import set_registry_info
 from or_eval.solvers.structured_output import MAX_RETRIES, failure, status_code_of
 
@@ -54,10 +54,6 @@ class Member:
     def dead(self) -> bool:
         """Whether it has failed too often to be asked again."""
         return self.failures >= _DEAD_AFTER or self.pauses > MAX_RETRIES
-
-
-class PoolDead(ConcernsAll):
-    """All endpoints of a pool are dead."""
 
 
 class Pool(ModelAPI):
@@ -124,7 +120,7 @@ class Pool(ModelAPI):
             if ready:
                 return min(ready, key=lambda member: member.calls / member.limit)
             await anyio.sleep(_LOOK_AGAIN)
-        raise PoolDead(f"no endpoint of the pool is left; the last one said: {self._said}")
+        raise NoAnswer(f"no endpoint of the pool is left; the last one said: {self._said}")
 
     def _sort_out(self, member: Member, error: Exception) -> bool:
         """Note what an error says of an endpoint; tell whether another one is to be asked."""

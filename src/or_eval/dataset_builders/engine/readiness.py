@@ -46,7 +46,7 @@ def check_ready(build: Build) -> None:
         if lacking := entry.stage.problem(place):
             raise BuildError(f"stage {entry.name}: {lacking}; change the recipe, or --set it")
         for role, found in entry.stage.asked(models).items():
-            asked = (entry.stage.roles | entry.stage.may_ask)[role]
+            asked = {**entry.stage.roles, **entry.stage.may_ask}[role]
             if found is None:
                 raise BuildError(
                     f"stage {entry.name}: asks the role '{role}', and no model is bound to it; "

@@ -20,8 +20,6 @@ from or_eval.dataset_builders.engine.replies import REPLIES_ANY
 from or_eval.dataset_builders.engine.rounds import Short, goes_on, total
 from or_eval.dataset_builders.engine.rows import Joined, Rows
 from or_eval.dataset_builders.engine.stage import (
-    SHORT_PROMPT_TOKENS,
-    Beside,
     Makes,
     Spent,
     StageContext,
@@ -118,8 +116,7 @@ class Build:
             self.out.mkdir(parents=True, exist_ok=True)
             with locked(self.out), locked(self.replies) if self.replies else nullcontext():
                 self._claim()
-                run = workers(self.engine)
-                yield Asker(self.asking, self.out, run, self.say, self.replies)
+                yield Asker(self.asking, self.out, self.engine, self.say, self.replies)
         except OSError as error:
             raise _disk_error(error, self.out) from error
         except sqlite3.OperationalError as error:
@@ -158,24 +155,12 @@ class Build:
     def planning_context(self) -> StageContext:
         """Give a context without rows and models to ask, for a stage's estimate."""
         return StageContext(
-            taxonomy=self.recipe.taxonomy,
-            language=self.recipe.language,
-            limit=self.limit,
-            out=self.out,
-            inputs={},
-            named={},
-            subsets={},
-            input_logs=[],
-            earlier=[],
-            recipe=self.recipe.published,
-            models={},
-            row_tokens=SHORT_PROMPT_TOKENS,
-            rounds=(),
-            beside=Beside(),
-            spent=(),
-            ask=lambda items: iter(()),
-            test=lambda *asked: [],
-            map=workers(self.engine).map,
+            self.recipe.taxonomy,
+            self.recipe.language,
+            self.out,
+            self.recipe.published,
+            self.limit,
+            map=workers(self.engine),
         )
 
     def _check(self, wanted: Selection) -> None:
@@ -321,7 +306,6 @@ class Build:
             earlier=[stored.facts for stored in self.done.values()],
             models=self.models(entry),
             rounds=self.rounds.get(entry.name, ()),
-            beside=Beside(),
             spent=self._spent(asker),
             ask=partial(asker.ask, entry.kind),
             test=asker.test,

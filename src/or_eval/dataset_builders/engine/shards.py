@@ -21,7 +21,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import AdaptiveConcurrency
 
-from or_eval.dataset_builders.engine.calls import Calls, Unless
+from or_eval.dataset_builders.engine.calls import CallFailed, Calls, Unless
 from or_eval.dataset_builders.engine.conversations import (
     Question,
     Reply,
@@ -246,10 +246,6 @@ def answer(told: dict[str, Told]) -> Scorer:
         return Score(value=found.value, answer=found.answer, explanation=found.explanation)
 
     return score
-
-
-class CallFailed(Exception):
-    """A call failed for good, and not because of its request; the build can be resumed."""
 
 
 async def _send(request: Request, model: Model, name: str) -> tuple[ModelOutput | None, Reply]:

@@ -24,12 +24,12 @@ from or_eval.dataset_builders.engine.conversations import Came, Question
 from or_eval.dataset_builders.engine.models import Binding, BoundModel, digest_of
 from or_eval.dataset_builders.engine.rounds import Short
 from or_eval.dataset_builders.engine.rows import Rows
-from or_eval.dataset_builders.engine.workers import Map
+from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.schema import PromptRecord
 from or_eval.sources import catalogue
 
 if TYPE_CHECKING:
-    from inspect_ai import Task
+    pass
 
 WRITER = "writer"
 MODERATOR = "moderator"
@@ -195,27 +195,6 @@ class Ask(Protocol):
     ) -> Iterator[tuple[Item, list[Came]]]: ...
 
 
-class TestModel(Protocol):
-    """Runs a task on the rows of which no log tells; gives the logs that hold all of them."""
-
-    def __call__(
-        self,
-        rows: Rows,
-        model: BoundModel,
-        mark: str,
-        task: Callable[[list[PromptRecord]], Task],
-        verdicts: str,
-        judges: Mapping[str, Sequence[BoundModel]],
-    ) -> list[str]: ...
-
-
-class Appended(Protocol):
-    """Takes rows one after the other."""
-
-    def append(self, row: PromptRecord) -> None:
-        """Take a row."""
-
-
 @dataclass
 class Beside:
     """What a stage gives beside its rows.
@@ -226,15 +205,15 @@ class Beside:
         logs: Logs of refusal tests, for the stages that follow.
         models: Names of models that it used beside those of its roles, by what they are.
         short: What it lacks.
-        subset: Makes what takes the rows of a subset.
+        subset: Makes what the rows of a subset are appended to.
     """
 
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    subsets: dict[str, Appended] = field(default_factory=dict)
+    subsets: dict[str, Any] = field(default_factory=dict)
     logs: list[str] = field(default_factory=list)
     models: dict[str, list[str]] = field(default_factory=dict)
     short: list[Short] = field(default_factory=list)
-    subset: Callable[[str], Appended] = lambda name: []
+    subset: Callable[[str], Any] = lambda name: []
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,42 +223,42 @@ class StageContext:
     Attributes:
         taxonomy: Name of the recipe's taxonomy.
         language: BCP-47 tag of the language the recipe writes in.
-        limit: Most seeds to start from, where the build was given ``--limit``.
         out: Folder of the build.
+        recipe: The recipe as data, for the data card.
+        limit: Most seeds to start from, where the build was given ``--limit``.
+        models: The models of each role, and under "" those of every other.
+        ask: Has questions answered.
+        test: Tests a model; gives the logs.
+        map: Calls a function with parts of the rows, on whatever workers the build has.
         inputs: Rows by input, as the recipe names them (``moderate``, ``moderate.toxic``).
         named: Rows by the stage's named inputs (:attr:`Stage.takes`).
         subsets: Subsets of the inputs by name.
         input_logs: Logs of refusal tests that the inputs bring.
         earlier: The stages that ran before this one.
-        recipe: The recipe as data, for the data card.
-        models: The models of each role, and under "" those of every other.
         spent: What the build spent before this stage, in all its runs.
         row_tokens: Estimate of the tokens of a row's prompt, for a plan.
         rounds: For a stage that gives more on demand, what was short after it, round by round.
         beside: What it gives beside its rows.
-        ask: Has questions answered.
-        test: Tests a model.
-        map: Calls a function with parts of the rows, on whatever workers the build has.
     """
 
     taxonomy: str
     language: str
-    limit: int | None
     out: Path
-    inputs: Mapping[str, Rows]
-    named: Mapping[str, Rows]
-    subsets: Mapping[str, Rows]
-    input_logs: Sequence[str]
-    earlier: Sequence[StageFacts]
     recipe: Mapping[str, Any]
-    models: Mapping[str, Binding]
-    spent: Sequence[Spent]
-    row_tokens: int
-    rounds: Sequence[Sequence[Short]]
-    beside: Beside
-    ask: Ask
-    test: TestModel
-    map: Map
+    limit: int | None = None
+    models: Mapping[str, Binding] = field(default_factory=dict)
+    ask: Ask = lambda items: iter(())
+    test: Callable[..., list[str]] = lambda *asked: []
+    map: Map = here
+    inputs: Mapping[str, Rows] = field(default_factory=dict)
+    named: Mapping[str, Rows] = field(default_factory=dict)
+    subsets: Mapping[str, Rows] = field(default_factory=dict)
+    input_logs: Sequence[str] = ()
+    earlier: Sequence[StageFacts] = ()
+    spent: Sequence[Spent] = ()
+    row_tokens: int = SHORT_PROMPT_TOKENS
+    rounds: Sequence[Sequence[Short]] = ()
+    beside: Beside = field(default_factory=Beside)
 
     @property
     def source(self) -> str:

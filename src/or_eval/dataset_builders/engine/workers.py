@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pickle import PicklingError
 from typing import Any, Literal, Protocol, TypeVar
@@ -35,41 +34,25 @@ class Map(Protocol):
     ) -> Iterator[_Made]: ...
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Who does a build's work.
-
-    Attributes:
-        map: Gives them parts of it.
-        count: Tells how many there are.
-        apart: Whether they are processes of their own.
-    """
-
-    map: Map
-    count: Callable[[], int]
-    apart: bool
-
-
-def workers(engine: Engine) -> Workers:
-    """Give the workers of an engine; Ray's are started at their first use.
+def workers(engine: Engine) -> Map:
+    """Give what shares work out among the workers of an engine; Ray's start at their first use.
 
     Raises:
         BuildError: The engine isn't installed.
     """
-    if engine == "here":
-        return HERE
-    if find_spec("ray") is None:
+    if engine == "ray" and find_spec("ray") is None:
         raise BuildError(f"--engine ray: needs ray: {how_to_install('ray')}")
-    return Workers(on_ray, _ray_processors, True)
+    return here if engine == "here" else on_ray
+
+
+def how_many(engine: Engine) -> int:
+    """Count the workers of an engine."""
+    return 1 if engine == "here" else _ray_processors()
 
 
 def here(function: Callable[[_Part], _Made], parts: Iterable[_Part]) -> Iterator[_Made]:
     """Work in this process."""
     return map(function, parts)
-
-
-HERE = Workers(here, lambda: 1, False)
-"""The build's own process."""
 
 
 def on_ray(function: Callable[[_Part], _Made], parts: Iterable[_Part]) -> Iterator[_Made]:
