@@ -1,45 +1,32 @@
 """A stage of one's own that asks a model: keep the prompts that it finds to be of a topic."""
 
-from collections.abc import Iterator
 from functools import partial
 
 from inspect_ai.model import ChatMessageUser
 
-from or_eval.dataset_builders.engine.conversations import Question, Request, Talk
-from or_eval.dataset_builders.engine.rows import Rows
-from or_eval.dataset_builders.engine.stage import (
-    MODERATOR,
-    Calls,
-    Dropped,
-    Kept,
-    Outcome,
-    Plan,
-    Stage,
-    StageContext,
-    turns,
-)
+from or_eval.dataset_builders import engine as e
 
 
-class OnTopic(Stage):
-    roles = turns(MODERATOR)  # each row has one of its models; panel(...): all are asked
+class OnTopic(e.Stage):
+    roles = e.turns(e.MODERATOR)  # each row has one of its models; e.panel(...): all are asked
     topic: str  # a key of the recipe
 
-    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
+    def run(self, rows: e.Rows, build: e.StageContext):
         def asked():
             for row in rows:
-                models = build.in_turn(MODERATOR, row.id)
-                yield row, [Question(MODERATOR, models, partial(self.ask, row.prompt))]
+                models = build.in_turn(e.MODERATOR, row.id)
+                yield row, [e.Question(e.MODERATOR, models, partial(self.ask, row.prompt))]
 
         for row, [said] in build.ask(asked()):
-            yield Kept(row) if said == "yes" else Dropped(row, "off topic", said)
+            yield e.Kept(row) if said == "yes" else e.Dropped(row, "off topic", said)
 
-    def ask(self, text: str) -> Talk[str]:  # yield another Request to ask on
+    def ask(self, text: str):  # a conversation: yield what to send, and again to ask on
         question = f"Is this text about {self.topic}? Reply with yes or no.\n\n{text}"
-        reply = yield Request((ChatMessageUser(content=question),), temperature=0.0)
+        reply = yield e.Request((ChatMessageUser(content=question),), temperature=0.0)
         return reply.problem or reply.text.strip().lower()
 
-    def plan(self, rows: int, build: StageContext) -> Plan:  # for --dry-run
-        return Plan(rows, (Calls(MODERATOR, rows, rows * (build.row_tokens + 20), rows),))
+    def plan(self, rows: int, build: e.StageContext):  # for --dry-run
+        return e.Plan(rows, (e.Calls(e.MODERATOR, rows, rows * (build.row_tokens + 20), rows),))
 
 
 STAGE = OnTopic
