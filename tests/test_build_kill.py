@@ -24,6 +24,7 @@ from test_build_rounds import RECIPE as ROUNDS
 from test_build_rounds import Models
 
 KILLS = int(os.environ.get("OR_EVAL_KILLS", "2"))
+JUDGED = {"verdict": ("harmless", "harmful"), "alarm": ("5", "1"), "category": ("none", "violence")}
 AT_ONCE = 4
 """Calls that may be under way at a kill: two connections to each of two models."""
 
@@ -115,9 +116,9 @@ def seeds_and_texts(request: Request) -> str:
     """Write, moderate and answer, by the request alone."""
     system, question = request.messages[0]["content"], request.question
     if key := re.search(r"Key of this case: (\w+)", question):
-        field = "verdict" if '"verdict"' in system + question else "category"
+        field = next(one for one in JUDGED if f'"{one}"' in system + question)
         toxic = int(hashlib.sha256(question.encode()).hexdigest(), 16) % 5 == 0
-        said = {"verdict": ("harmless", "harmful"), "category": ("none", "violence")}[field][toxic]
+        said = JUDGED[field][toxic]
         return json.dumps({"why": "So.", field: said, "key": key[1]})
     if "narrower topics" in question:
         return json.dumps({"texts": ["at work", "at home"]})
@@ -145,7 +146,9 @@ def long_text(text: str, *, at_end: bool) -> str:
     return f"{filler} {marked}" if at_end else f"{marked} {filler}"
 
 
-@pytest.mark.parametrize(("recipe", "voting"), [("or_bench", "hard"), ("lto", "vote")])
+@pytest.mark.parametrize(
+    ("recipe", "voting"), [("or_bench", "hard"), ("lto", "vote"), ("or_bench_checked", "hard")]
+)
 def test_the_bundled_recipes_survive_kills(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, voting: str
 ) -> None:
@@ -166,6 +169,7 @@ def test_the_bundled_recipes_survive_kills(
             *(part for change in said for part in ("--set", change)),
             *("--model-role", f"writer={server.role_option('writer')}"),
             *("--model-role", f"moderator=[{panel}]"),
+            *("--model-role", f"responder={server.role_option('responder')}"),
         ]
 
     killed, whole = killed_and_whole(seeds_and_texts, 0.05, recipe, tmp_path, options)
