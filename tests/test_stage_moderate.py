@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log
@@ -271,37 +270,6 @@ def test_prompt_too_long_to_be_shown_is_dropped_unasked(tmp_path, monkeypatch):
     assert [item.reason for item in result.dropped] == ["too long"]
     assert result.dropped[0].record.label is Label.UNLABELLED
     assert len(requests) == 1
-
-
-def test_moderator_that_dies_stops_the_build_and_nothing_is_asked_twice(tmp_path, monkeypatch):
-    rows = [record(f"prompt {number}") for number in range(6)]
-    dead = True
-
-    def dies(request: Request) -> Reply | str:
-        if dead and fenced(request, "PROMPT") in ("prompt 3", "prompt 5"):
-            return Reply(hang_up=True)
-        return line(request, "category", "none")
-
-    def steady(request: Request) -> Reply:
-        return Reply(line(request, "category", "none"), delay=0.1)
-
-    with panel({"a": dies, "b": steady}, monkeypatch) as (role, servers):
-        context = stage_context(tmp_path, roles=[role])
-        with pytest.raises(BuildError, match="2 of 12 calls failed") as stopped:
-            run_stage(Moderate(), rows, context)
-        assert f"{A}: APIConnectionError" in str(stopped.value)
-        assert "\n" not in str(stopped.value)
-        for path in Path(tmp_path).rglob("*.eval"):
-            assert API_KEY not in read_eval_log(str(path)).model_dump_json()
-        asked = len(servers["b"].requests)
-        dead = False
-        result = run_stage(Moderate(), rows, context)
-        assert len(result.rows) == 6
-        # The other moderator's replies to the failed samples were kept.
-        assert asked == 6
-        assert len(servers["b"].requests) == 6
-        answered = [fenced(request, "PROMPT") for request in servers["a"].requests]
-        assert all(answered.count(row.prompt) == 1 for row in rows if row.prompt[-1] not in "35")
 
 
 def test_two_moderators_of_one_name_have_a_vote_each(tmp_path, monkeypatch):

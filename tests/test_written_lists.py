@@ -194,9 +194,9 @@ class TestHostileReplies:
     )
     @pytest.mark.parametrize("paragraphs", [False, True])
     def test_takes_little_time(self, reply, paragraphs):
-        started = time.process_time()
+        started = time.thread_time()
         read_list(reply, paragraphs=paragraphs)
-        assert time.process_time() - started < 1.0
+        assert time.thread_time() - started < 1.0
 
     @settings(max_examples=200, deadline=None)
     @given(st.text(alphabet="[]{}\",'“”1.-*\n :\\abn", max_size=60), st.booleans())

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from or_eval.dataset_builders.engine.rows import LICENCE, RESPONSE, Rows
+from or_eval.dataset_builders.engine.rows import LICENCE, RESPONSE, Rows, distinct
 from or_eval.dataset_builders.engine.stage import (
     Dropped,
     Kept,
@@ -37,8 +37,6 @@ from or_eval.sources.errors import shown as quoted
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DEFAULT = "default"
-# What is noted of a row: bits, and from the first on one for each configuration that it is in.
-_SAFE, _TOXIC, _GONE_BY, _PUBLISHED, _FIRST = 1, 2, 4, 8, 16
 
 
 class Publish(CardParams, Stage):
@@ -65,16 +63,14 @@ class Publish(CardParams, Stage):
         judged = [facts.params for facts in build.earlier if facts.kind == "moderate"]
         answers = {RESPONSE, *(str(params.get("text")) for params in judged)} - {"prompt"}
         held_back: dict[str, str] = {}
+        published: set[str] = set()
         secrets = [*secrets_of(os.environ), *_of_models(build)]
-        seen = _seen({**build.inputs, **subsets, "its input": rows}, secrets)
+        _check({**build.inputs, **subsets, "its input": rows}, secrets)
         everything, counts = Counts(), {name: Counts() for name in subsets}
         dropped: Counter[str] = Counter()
         with DatasetWriter(build.out) as writer:
-            for number, (name, part) in enumerate(subsets.items()):
-                bit = _FIRST << number
-                for row in part:
-                    if seen[row.id] & bit:
-                        continue
+            for name, part in subsets.items():
+                for row in distinct(part):
                     licence = licence_of(row, stated)
                     # Where none is stated, its users may have one: a push asks for it.
                     if licence != NOT_STATED and (why := licence_problem(licence, self.licence)):
@@ -87,20 +83,21 @@ class Publish(CardParams, Stage):
                         held_back[row.id] = f"{row.source} {why.said}"
                         continue
                     shown = public(row, answers)
-                    if not seen[row.id] & _PUBLISHED:
+                    if row.id not in published:
+                        published.add(row.id)
                         everything.add(shown)
                         yield Kept(shown)
-                    seen[row.id] |= _PUBLISHED | bit
                     counts[name].add(shown)
                     writer.add(name, shown)
                     build.choose(name, shown)
+            seen: set[str] = set()
             for row in rows:
                 reason = LICENCE if row.id in held_back else "in no subset"
-                if seen[row.id] & _GONE_BY:
+                if row.id in seen:
                     reason = "duplicate"
-                elif seen[row.id] & _PUBLISHED:
+                elif row.id in published:
                     reason = ""
-                seen[row.id] |= _GONE_BY
+                seen.add(row.id)
                 if reason:
                     dropped[reason] += 1
                     yield Dropped(row, reason, held_back.get(row.id, ""))
@@ -110,8 +107,8 @@ class Publish(CardParams, Stage):
             if everything.labels.keys() == {Label.TOXIC.value} and not counts[first].rows:
                 told = f"all {everything.rows} rows are toxic, and '{first}' is empty"
                 raise BuildError(f"nothing is published as good: {told}{_earlier(writer.place)}")
-            published = {name: part for name, part in counts.items() if part.rows}
-            empty = [name for name in subsets if name not in published]
+            filled = {name: part for name, part in counts.items() if part.rows}
+            empty = [name for name in subsets if name not in filled]
             itself = StageFacts(
                 name="publish",
                 kind="publish",
@@ -120,14 +117,14 @@ class Publish(CardParams, Stage):
                 dropped=dict(dropped),
                 models={},
                 prompts={},
-                subsets={name: part.rows for name, part in published.items()},
+                subsets={name: part.rows for name, part in filled.items()},
             )
-            card = data_card(self, published, everything, empty, [*build.earlier, itself], build)
+            card = data_card(self, filled, everything, empty, [*build.earlier, itself], build)
             for number, line in enumerate(card.splitlines(), start=1):
                 if what := key_like(line, secrets):
                     raise BuildError(f"line {number} of the data card would hold {what}")
             folder = writer.finish(card)
-        build.table("published", [_facts(name, part, folder) for name, part in published.items()])
+        build.table("published", [_facts(name, part, folder) for name, part in filled.items()])
 
     def problem(self, place: Place) -> str | None:
         parts = [reference.partition(".")[2] for reference in place.inputs]
@@ -167,34 +164,33 @@ def _configurations(rows: Rows, context: StageContext) -> Mapping[str, Rows]:
     return context.subsets or {_DEFAULT: rows}
 
 
-def _seen(parts: Mapping[str, Rows], secrets: Secrets) -> dict[str, int]:
-    """Note of each row its labels.
+def _check(parts: Mapping[str, Rows], secrets: Secrets) -> None:
+    """Look for what keeps rows from being published.
 
     Raises:
         BuildError: A row holds something like a key, or is safe in one part and toxic in another:
             one of them is wrong.
     """
-    labels = {Label.SAFE: _SAFE, Label.TOXIC: _TOXIC}
-    seen: dict[str, int] = {}
-    for part in parts.values():
+    first: dict[str, tuple[Label, str]] = {}
+    both: dict[str, dict[Label, str]] = {}
+    for name, part in parts.items():
+        here = {label: (label, name) for label in (Label.SAFE, Label.TOXIC)}
         for row in part:
             for found in keys_in(asdict(row), secrets):
                 raise BuildError(
                     f"row {row.id}, {found}; take it out of the data that it comes from, or leave "
                     "the row out in a stage before (docs/stages/publish.md)"
                 )
-            seen[row.id] = seen.get(row.id, 0) | labels.get(row.label, 0)
-    if both := [id for id, bits in seen.items() if bits & _SAFE and bits & _TOXIC]:
-        safe, toxic = (
-            next(name for name, part in parts.items()
-                 if any(row.id == both[0] and row.label is label for row in part))
-            for label in labels
-        )  # fmt: skip
+            if row.label in here:
+                label, where = first.setdefault(row.id, here[row.label])
+                if label is not row.label:
+                    both.setdefault(row.id, {label: where, row.label: name})
+    if both:
+        id, names = next(iter(both.items()))
         raise BuildError(
-            f"{len(both)} prompts are safe in '{safe}' and toxic in '{toxic}', the first: "
-            f"{both[0]}; leave one of the two out"
+            f"{len(both)} prompts are safe in '{names[Label.SAFE]}' and toxic in "
+            f"'{names[Label.TOXIC]}', the first: {id}; leave one of the two out"
         )
-    return seen
 
 
 def _nothing(rows: int, place: Path) -> str:

@@ -41,20 +41,7 @@ _NEARLY_NOTHING = 0.1
 
 
 class SeedPrompt(PromptFile):
-    """The questions, and what a seed has to be like (see ``prompts/seeds.toml``).
-
-    Attributes:
-        shown: Requests found already that a question names.
-        min_words: Least length of a seed.
-        max_words: Greatest length of a seed.
-        topic: Greatest length of a topic, in words.
-        angles: What each question asks to think of, one after the other.
-        system: What the writer is told about its work.
-        request: Template of a question.
-        topics: Template of the question that parts a category.
-        part: Template of what names the part that a question is about.
-        known: Template of the part that names what has been found already.
-    """
+    """The questions, and what a seed has to be like; ``prompts/seeds.toml`` tells of each."""
 
     shown: int
     min_words: int
