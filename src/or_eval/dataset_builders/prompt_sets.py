@@ -17,8 +17,8 @@ from pydantic import Field, model_validator
 from or_eval.dataset_builders.engine.rows import LICENCE
 from or_eval.dataset_builders.engine.stage import StageParams
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import PromptRecord, map_category, taxonomies
-from or_eval.sources import DataError, catalogue, load_prompts
+from or_eval.schema import Label, PromptRecord, map_category, taxonomies
+from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
 from or_eval.sources.dialogues import refuse_dialogues
 
 PUBLISHER_CATEGORY = "publisher_category"
@@ -42,28 +42,36 @@ _IN_RECIPES = (
 )
 
 
-class PromptSet(StageParams):
-    """A prompt set; a recipe may give just its `data`.
+class EarlierSet(StageParams):
+    """A set whose prompts are not to come again; a recipe may give just its `data`.
 
     Attributes:
         data: A catalogue name, a Hub id, or the path of a file.
         source: Catalogue entry to read a file or Hub data set by.
+    """
+
+    data: str = Field(min_length=1)
+    source: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, said: Any) -> Any:
+        return {"data": said} if isinstance(said, str) else said
+
+
+class PromptSet(EarlierSet):
+    """A prompt set whose prompts are taken; a recipe may give just its `data`.
+
+    Attributes:
         label: Label of all its prompts, where it doesn't tell.
         licence: Its licence, where the catalogue doesn't know it.
         categories: What its categories are in the recipe's taxonomy, where or-eval's table
             doesn't say it, or says otherwise.
     """
 
-    data: str = Field(min_length=1)
-    source: str | None = None
     label: str | None = None
     licence: str | None = None
     categories: Mapping[str, str] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _by_name(cls, said: Any) -> Any:
-        return {"data": said} if isinstance(said, str) else said
 
     @property
     def name(self) -> str:
@@ -110,6 +118,27 @@ def told_to_recipes(given: PromptSet) -> Iterator[None]:
             said = option.sub(key, said)
         named = re.match(rf"\S*{re.escape(given.name)}\b", said)
         raise BuildError(said if named else f"{given.name}: {said}") from error
+
+
+def earlier_prompts(key: str, data: str, source: str | None = None) -> LoadedPrompts:
+    """Give the prompts of a set that are not to come again, whether or not it has labels.
+
+    Args:
+        key: Where the set is named, for the error line.
+        data: A catalogue name, a Hub id, or the path of a file.
+        source: Catalogue entry to read a file or Hub data set by.
+
+    Raises:
+        BuildError: There is no such set, or it can't be read.
+    """
+    try:
+        return load_prompts(data, source=source)
+    except DataError as error:
+        # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
+        try:
+            return load_prompts(data, source=source, label=Label.UNLABELLED)
+        except DataError:
+            raise BuildError(f"{key}: {error}") from error
 
 
 def in_taxonomy(

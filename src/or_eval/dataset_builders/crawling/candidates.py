@@ -18,15 +18,13 @@ from or_eval.dataset_builders.crawling.crawl import Page, Snapshot
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile
 from or_eval.dataset_builders.engine.stage import Dropped, Kept
+from or_eval.dataset_builders.prompt_sets import earlier_prompts
 from or_eval.dataset_builders.similarity.near_by_letters import (
     bands_of,
     near_texts_of,
     near_texts_within,
 )
-from or_eval.dataset_builders.similarity.near_duplicates import (
-    NearDuplicates,
-    earlier_prompts,
-)
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.dataset_builders.writing.language import count_words
 from or_eval.languages import detect_language

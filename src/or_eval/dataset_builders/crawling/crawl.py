@@ -21,7 +21,7 @@ from typing import TextIO
 
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile, load_sources
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.similarity.near_duplicates import earlier_prompts
+from or_eval.dataset_builders.prompt_sets import earlier_prompts
 from or_eval.folder_lock import locked
 from or_eval.sources.errors import how_to_install
 

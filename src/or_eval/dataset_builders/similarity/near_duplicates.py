@@ -1,4 +1,4 @@
-"""Near duplicates, however they are found: what is told of them, and of which earlier sets."""
+"""Near duplicates, however they are found: what is told of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import Label
-from or_eval.sources import LoadedPrompts, load_prompts
-from or_eval.sources.errors import DataError
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -43,24 +38,3 @@ class NearDuplicates(NamedTuple):
     similarity: Vectors
     search: str = "exact"
     sampled: Sampled | None = None
-
-
-def earlier_prompts(key: str, data: str, source: str | None = None) -> LoadedPrompts:
-    """Give the prompts of a set that are not to come again, whether or not it has labels.
-
-    Args:
-        key: Where the set is named, for the error line.
-        data: A catalogue name, a Hub id, or the path of a file.
-        source: Catalogue entry to read a file or Hub data set by.
-
-    Raises:
-        BuildError: There is no such set, or it can't be read.
-    """
-    try:
-        return load_prompts(data, source=source)
-    except DataError as error:
-        # What its prompts are doesn't matter here; a set that doesn't tell is good enough.
-        try:
-            return load_prompts(data, source=source, label=Label.UNLABELLED)
-        except DataError:
-            raise BuildError(f"{key}: {error}") from error

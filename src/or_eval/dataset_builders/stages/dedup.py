@@ -14,18 +14,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from or_eval.dataset_builders.engine.rows import Rows, in_batches
-from or_eval.dataset_builders.engine.stage import (
-    Dropped,
-    Kept,
-    Outcome,
-    Place,
-    StageContext,
-    StageParams,
-)
+from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, Place, StageContext
 from or_eval.dataset_builders.engine.workers import Map
+from or_eval.dataset_builders.prompt_sets import EarlierSet, earlier_prompts
 from or_eval.dataset_builders.similarity import near_by_letters
 from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingStage, embedded
 from or_eval.dataset_builders.similarity.near_by_letters import (
@@ -37,10 +31,7 @@ from or_eval.dataset_builders.similarity.near_by_meaning import (
     near_duplicates_of,
     near_duplicates_within,
 )
-from or_eval.dataset_builders.similarity.near_duplicates import (
-    NearDuplicates,
-    earlier_prompts,
-)
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
 from or_eval.dataset_builders.similarity.same_text import text_mark
 from or_eval.schema import PromptRecord
 
@@ -49,23 +40,6 @@ LETTERS_THRESHOLD, MEANING_THRESHOLD = 0.7, 0.9
 _BATCH = 4096
 
 Facet = Literal["label", "category", "language", "source", "method", "seed_id"]
-
-
-class EarlierSet(StageParams):
-    """A set whose prompts are not to come again; a recipe may give just its `data`.
-
-    Attributes:
-        data: A catalogue name, a Hub id, or the path of a file.
-        source: Catalogue entry to read a file or Hub data set by.
-    """
-
-    data: str
-    source: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _by_name(cls, said: Any) -> Any:
-        return {"data": said} if isinstance(said, str) else said
 
 
 class Dedup(EmbeddingStage):
@@ -81,6 +55,7 @@ class Dedup(EmbeddingStage):
     """
 
     takes = ("against",)
+    drops = ("duplicate", "duplicate of *", "near duplicate", "near duplicate of *")
     threshold: float | None = Field(
         default_factory=lambda said: (
             LETTERS_THRESHOLD if said["model"] is None else MEANING_THRESHOLD

@@ -36,24 +36,19 @@ class LabelResponses(Stage):
         details = read_details(responses)
         table: list[dict[str, Any]] = []
         by_row: dict[str, dict[str, Any]] = {}
-        for at, (id, model, epoch) in zip(
-            responses.index,
-            responses[["id", "model", "epoch"]].itertuples(index=False),
-            strict=True,
-        ):
-            votes = votes_in(details.at[at, "stages"])
+        for one in responses.itertuples():
+            votes = votes_in(details.at[one.Index, "stages"])
             found = majority(votes)
-            label = None if found.label is None else found.label.value
+            label = found.label and found.label.value
             said = {"refused": found.refused, "label": label, "agreement": found.agreement}
-            by_row.setdefault(str(id), {})[f"{model}" if epoch == 1 else f"{model} ({epoch})"] = (
-                said
-            )
+            name = f"{one.model}" if one.epoch == 1 else f"{one.model} ({one.epoch})"
+            by_row.setdefault(str(one.id), {})[name] = said
             table.append(
                 {
-                    "id": id,
-                    "model": model,
-                    "epoch": epoch,
-                    "response": details.at[at, "response"],
+                    "id": one.id,
+                    "model": one.model,
+                    "epoch": one.epoch,
+                    "response": details.at[one.Index, "response"],
                     **said,
                     "voters": found.voters,
                     **{f"vote of {voter}": vote and vote.value for voter, vote in votes.items()},

@@ -79,7 +79,7 @@ class RefusalTest(Stage):
         return tuple(replace(model, settings=said | dict(model.settings)) for model in found)
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
-        """Test the models; all rows go on, with the logs for ``vote`` and ``assess``."""
+        """Test the models; all rows go on, with the logs for ``vote`` and ``label``."""
         graders = build.models.get(GRADER_ROLE)
         judges = () if graders is None else graders.models
         fusion: FusionName = "both" if judges and self.judge == "all" else "cascade"
