@@ -261,7 +261,7 @@ class TestData:
 class TestParameters:
     def test_a_wrong_category(self, tmp_path):
         with pytest.raises(
-            BuildError, match=r"'hatred' is none of the taxonomy 'or_bench'.*there are: deception"
+            BuildError, match=r"there is no category 'hatred' \(there are: deception"
         ):
             run(tmp_path, None, per_category=1, categories=["hatred"])
 

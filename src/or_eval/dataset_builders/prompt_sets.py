@@ -20,6 +20,7 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import Label, PromptRecord, map_category, taxonomies
 from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
 from or_eval.sources.dialogues import refuse_dialogues
+from or_eval.sources.errors import shown
 
 PUBLISHER_CATEGORY = "publisher_category"
 """Key of ``meta`` for the category that a publisher gave a row."""
@@ -207,3 +208,12 @@ def _publishers() -> dict[str, dict[str, str]]:
         source: {spelling.casefold(): key for spelling, key in table.items()}
         for source, table in tomllib.loads(text).items()
     }
+
+
+def unknown_category(keys: Iterable[str], taxonomy: str) -> str | None:
+    """Say of the first of some keys that it is no category of a taxonomy, if one isn't."""
+    known = taxonomies()[taxonomy]
+    for key in keys:
+        if key not in known:
+            return f"there is no category {shown(key)} (there are: {', '.join(known)})"
+    return None

@@ -20,6 +20,7 @@ from or_eval.dataset_builders.engine.stage import (
     StageContext,
     StageParams,
 )
+from or_eval.dataset_builders.prompt_sets import unknown_category
 from or_eval.dataset_builders.similarity.embedding_stage import EmbeddingStage, embedded
 from or_eval.dataset_builders.similarity.spread import by_letters, by_meaning, farthest_first
 from or_eval.schema import Label, PromptRecord, taxonomies
@@ -158,12 +159,9 @@ class Balance(EmbeddingStage):
 
     def problem(self, place: Place) -> str | None:
         super().problem(place)
-        known = [_ALL, *taxonomies()[place.taxonomy]]
-        for category in (category for target in self.targets for category in target.category):
-            if category not in known:
-                there = ", ".join(known)
-                return f"targets: there is no category '{category}' (there are: {there})"
-        return None
+        keys = [key for target in self.targets for key in target.category if key != _ALL]
+        unknown = unknown_category(keys, place.taxonomy)
+        return unknown and f"targets: {unknown}"
 
     def parts(self) -> Sequence[str]:
         return [NOT_NEEDED, NO_TARGET] if self.surplus == "drop" else []

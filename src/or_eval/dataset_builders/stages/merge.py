@@ -19,12 +19,19 @@ from or_eval.dataset_builders.engine.stage import (
     Stage,
     StageContext,
 )
-from or_eval.dataset_builders.prompt_sets import Loaded, PromptSet, Take, in_taxonomy, load_set
+from or_eval.dataset_builders.prompt_sets import (
+    Loaded,
+    PromptSet,
+    Take,
+    in_taxonomy,
+    load_set,
+    unknown_category,
+)
 from or_eval.dataset_builders.publishing.licences import NOT_STATED
 from or_eval.dataset_builders.similarity import near_by_letters
 from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_of
 from or_eval.dataset_builders.similarity.same_text import same_text, text_mark
-from or_eval.schema import Label, PromptRecord, taxonomies
+from or_eval.schema import Label, PromptRecord
 
 TWO_LABELS = "two labels"
 _INPUT = "input"
@@ -108,13 +115,9 @@ class Merge(Stage):
     def problem(self, place: Place) -> str | None:
         if not self.sets and not place.inputs:
             return "'sets' names no prompt set"
-        known = taxonomies()[place.taxonomy]
         for given in self.sets:
-            if unknown := [key for key in given.categories.values() if key not in known]:
-                there = ", ".join(known)
-                return (
-                    f"sets: {given.name}: there is no category '{unknown[0]}' (there are: {there})"
-                )
+            if unknown := unknown_category(given.categories.values(), place.taxonomy):
+                return f"sets: {given.name}: {unknown}"
         if self.overlap is not None:
             near_by_letters.check_needs()
         return None

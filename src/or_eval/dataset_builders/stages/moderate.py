@@ -64,14 +64,13 @@ class Moderate(AgreedStage):
             there = ", ".join(sorted({key for row in rows for key in row.meta})) or "nothing"
             raise BuildError(f"text: {self.text}: no row has it in meta (there is: {there})")
         for row in rows:
-            reason = self._unfit(row)
-            yield Dropped(row, reason) if reason else row
-
-    def _unfit(self, row: PromptRecord) -> str | None:
-        if self.text == _PROMPT:
-            return TOO_LONG if len(row.prompt) > PROMPT_LIMIT else None
-        said = row.meta.get(self.text)
-        return None if isinstance(said, str) and has_visible_text(said) else _NO_TEXT
+            said = row.meta.get(self.text)
+            if self.text == _PROMPT and len(row.prompt) > PROMPT_LIMIT:
+                yield Dropped(row, TOO_LONG)
+            elif self.text != _PROMPT and not (isinstance(said, str) and has_visible_text(said)):
+                yield Dropped(row, _NO_TEXT)
+            else:
+                yield row
 
     def response(self, row: PromptRecord) -> str | None:
         """Give the text that is sorted, where it isn't the prompt."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ class Pair(Stage):
 
         It holds the twins.
         """
+        import numpy as np
+
         if _TWINS not in build.named:
             raise BuildError("its twins are missing: 'input' has to name them")
         twins: dict[str | None, PromptRecord] = {}
@@ -57,27 +59,22 @@ class Pair(Stage):
             yield Dropped(twin, NO_PROMPT)
         for twin in further:
             yield Dropped(twin, SECOND_TWIN)
-        build.table("twins", _distribution(paired))
+        # How far twins are from their prompts, as far as that was measured.
+        found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        for twin in paired:
+            for measure in _MEASURES:
+                if measure in twin.meta:
+                    found[measure, twin.language].append(float(twin.meta[measure]))
+        table: list[dict[str, Any]] = [
+            {"measure": measure, "language": language, "twins": len(values)}
+            | {name: round(float(np.quantile(values, at)), 3) for name, at in _QUANTILES.items()}
+            for (measure, language), values in sorted(found.items())
+        ]
+        build.table("twins", table)
 
     def plan(self, rows: int, build: StageContext) -> Plan:
         """Each row may have its twin; no model is asked."""
         return Plan(2 * rows)
-
-
-def _distribution(twins: Sequence[PromptRecord]) -> list[dict[str, Any]]:
-    """Say how far twins are from their prompts, by language, as far as that was measured."""
-    import numpy as np
-
-    found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for twin in twins:
-        for measure in _MEASURES:
-            if measure in twin.meta:
-                found[measure, twin.language].append(float(twin.meta[measure]))
-    return [
-        {"measure": measure, "language": language, "twins": len(values)}
-        | {name: round(float(np.quantile(values, at)), 3) for name, at in _QUANTILES.items()}
-        for (measure, language), values in sorted(found.items())
-    ]
 
 
 STAGE = Pair

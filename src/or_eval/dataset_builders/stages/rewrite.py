@@ -95,7 +95,7 @@ class Rewrite(EmbeddingStage):
         A rewrite that could not be had is dropped with what there is of it, or else with its seed.
         It holds a digest of each text that it keeps.
         """
-        methods = {_name(method): self.settled(method) for method in self.all_methods}
+        methods = {Path(method).stem: self.settled(method) for method in self.all_methods}
         categories = taxonomies()[build.taxonomy]
         likeness = None if self.model is None else Likeness(self.model)
 
@@ -245,10 +245,6 @@ def _record(written: Written, way: _Way) -> PromptRecord:
     }
     meta = {name: value for name, value in facts.items() if value is not None}
     return written_from(way.seed, written.text, method=way.name, language=way.language, meta=meta)
-
-
-def _name(method: str) -> str:
-    return Path(method).stem if method.endswith(".toml") else method
 
 
 STAGE = Rewrite

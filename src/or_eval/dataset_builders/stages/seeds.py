@@ -36,6 +36,7 @@ from or_eval.dataset_builders.prompt_sets import (
     Take,
     category_key,
     told_to_recipes,
+    unknown_category,
 )
 from or_eval.dataset_builders.similarity.same_text import same_text, text_mark
 from or_eval.dataset_builders.writing.language import is_in, main_tag
@@ -139,13 +140,9 @@ class Seeds(Stage):
         return Plan(sum(shares), (Calls(WRITER, questions, sent, returned),))
 
     def _categories(self, taxonomy: str) -> dict[str, Category]:
+        if unknown := unknown_category(self.categories, taxonomy):
+            raise BuildError(f"categories: {unknown}")
         known = taxonomies()[taxonomy]
-        for key in self.categories:
-            if key not in known:
-                raise BuildError(
-                    f"categories: {shown(key)} is none of the taxonomy '{taxonomy}' "
-                    f"(there are: {', '.join(known)})"
-                )
         return {key: known[key] for key in dict.fromkeys(self.categories or known)}
 
     def _written(self, categories: dict[str, Category], build: StageContext) -> Iterator[Outcome]:

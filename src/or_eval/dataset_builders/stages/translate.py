@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
 from or_eval.dataset_builders.engine.conversations import Question
-from or_eval.dataset_builders.engine.rows import Rows, written_from
+from or_eval.dataset_builders.engine.rows import Rows, with_meta, written_from
 from or_eval.dataset_builders.engine.stage import (
     TRANSLATOR,
     Calls,
@@ -71,16 +71,26 @@ class Translate(EmbeddingStage):
             for row in rows:
                 for language in self.languages:
                     if language != row.language:
-                        yield (row, language), [self._question(row, language, likeness, build)]
+                        both = (row.language, language)
+                        question = Question(
+                            TRANSLATOR,
+                            build.in_turn(TRANSLATOR, row.id),
+                            partial(translating, row.prompt, both, self.least, likeness),
+                            told,
+                            course=row.language,
+                            shown={"id": row.id, "language": language},
+                            text=row.prompt,
+                        )
+                        yield (row, language), [question]
 
         for (row, language), [found] in build.ask(asked()):
             if found.problem is not None:
-                record = _record(row, found, language, {}) if found.text else row
+                record = _record(row, found, language) if found.text else row
                 yield Dropped(record, *found.problem)
                 continue
             review = found.similarity is None or found.similarity < self.review_below
             reviews[language, review] += 1
-            yield Kept(_record(row, found, language, {"review": review}))
+            yield Kept(with_meta(_record(row, found, language), review=review))
         build.table(
             "languages",
             [
@@ -93,19 +103,6 @@ class Translate(EmbeddingStage):
             ],
         )
 
-    def _question(
-        self, row: PromptRecord, language: str, likeness: Likeness | None, build: StageContext
-    ) -> Question[Translation]:
-        return Question(
-            TRANSLATOR,
-            build.in_turn(TRANSLATOR, row.id),
-            lambda: translating(row.prompt, (row.language, language), self.least, likeness),
-            told,
-            course=row.language,
-            shown={"id": row.id, "language": language},
-            text=row.prompt,
-        )
-
     def plan(self, rows: int, build: StageContext) -> Plan:
         """Estimate two calls a row and language: there and back."""
         made = rows * len(self.languages)
@@ -116,12 +113,9 @@ class Translate(EmbeddingStage):
         return [prompt_path(TRANSLATE), data_path("language_names.toml")]
 
 
-def _record(
-    row: PromptRecord, found: Translation, language: str, facts: dict[str, Any]
-) -> PromptRecord:
-    measures = {"back": found.back, "similarity": found.similarity}
-    meta = {"translator": found.translator} | facts
-    meta |= {name: value for name, value in measures.items() if value not in (None, "")}
+def _record(row: PromptRecord, found: Translation, language: str) -> PromptRecord:
+    facts = {"translator": found.translator, "back": found.back, "similarity": found.similarity}
+    meta = {name: value for name, value in facts.items() if value not in (None, "")}
     made = written_from(row, found.text, method=TRANSLATE, language=language, meta=meta)
     pair = None if row.pair_id is None else f"{row.pair_id}-{language}"
     # What a prompt is doesn't change with its language.

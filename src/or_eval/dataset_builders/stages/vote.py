@@ -59,7 +59,8 @@ class Vote(Stage):
         for row in rows:
             voted = with_meta(row, **{VOTES: votes[row.id]})
             if reason := reasons[row.id]:
-                yield Dropped(voted, reason, _said(votes[row.id]))
+                refused = ", ".join(model for model, vote in votes[row.id].items() if vote)
+                yield Dropped(voted, reason, f"refused by {refused or 'none'}")
             else:
                 yield Kept(voted)
         build.beside.logs += build.input_logs
@@ -77,11 +78,6 @@ class Vote(Stage):
         if most is not None and (self.min_refusals or 0) > most:
             return f"min_refusals ({self.min_refusals}) is above max_refusals ({most})"
         return None
-
-
-def _said(votes: dict[str, bool | None]) -> str:
-    refused = [model for model, vote in votes.items() if vote]
-    return f"refused by {', '.join(refused)}" if refused else "refused by none"
 
 
 STAGE = Vote

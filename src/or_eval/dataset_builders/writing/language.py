@@ -37,7 +37,10 @@ def main_tag(language: str) -> str:
 
 def language_name(language: str) -> str:
     """Give a language as a prompt names it: ``German (de)``, ``Chinese mixed with English``."""
-    main, *others = (_name(tag) for tag in language.split("+"))
+    unknown = "the language with the tag {}"
+    main, *others = (
+        _names().get(main_tag(tag)) or unknown.format(tag) for tag in language.split("+")
+    )
     if not others:
         return f"{main} ({language})"
     return f"{main} mixed with {' and '.join(others)}"
@@ -106,10 +109,6 @@ def is_in(text: str, language: str) -> bool:
         return set(found.split("+")) == {main_tag(tag) for tag in language.split("+")}
     likely = detect_languages(text, {main_tag(language): _HEAD_START})
     return main_tag(language) in (main_tag(found), main_tag(likely or ""))
-
-
-def _name(tag: str) -> str:
-    return _names().get(main_tag(tag), f"the language with the tag {tag}")
 
 
 @cache
