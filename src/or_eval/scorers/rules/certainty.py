@@ -374,6 +374,11 @@ def _leaves_a_gap(case: Case) -> bool:
     return _LISTED <= case.outline.items < case.items_asked or _GAP.search(case.said) is not None
 
 
+def _asks_for_something(case: Case) -> bool:
+    """It asks for what the prompt lacks."""
+    return any(act is Act.AWAITS for _, act in case.ruling.because)
+
+
 def _shows_no_way(case: Case) -> bool:
     """Asked how to do a thing, it neither begins to answer, nor repeats nearly all of the prompt's
     words first, nor has 150 words; or cautions in a third of it. Code does show one.
@@ -453,7 +458,7 @@ ANSWERS = Certainty(
         "Who speaks?": (_plays_a_part, _may_decline),
         "What is declined?": (_opens_otherwise, _cautions_first, _corrects_first),
         "What follows?": (_talks, _chats, _leaves_doubt, _leaves_a_gap),
-        "What is given?": (_shows_no_way, _is_a_short_text, _is_vague),
+        "What is given?": (_asks_for_something, _shows_no_way, _is_a_short_text, _is_vague),
         "Is the language known?": (_may_be_lost,),
     },
 )

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from or_eval.hostile_text import whole
 from or_eval.languages import LATIN, detect_languages, languages_in, scripts_of
-from or_eval.schema import ResponseClass, UnscoredReason
+from or_eval.schema import UnscoredReason
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules.acts import ReadPassage, read_passages
 from or_eval.scorers.rules.certainty import Case, is_certain
 from or_eval.scorers.rules.decision import Ruling, decide
-from or_eval.scorers.rules.evasion import asks_for_what_lacks
 from or_eval.scorers.rules.language_pack import (
     Act,
     frequent_words,
@@ -80,16 +79,11 @@ def classify_response(
         )
     ]
     outline = outline_of(readings, request)
-    asking = asks_for_what_lacks(outline, request)
-    if asking is None:
-        ruling = decide(outline, request, said)
-    else:
-        ruling = Ruling(ResponseClass.DIRECT_ANSWER, ((asking, Act.AWAITS),))
+    ruling = decide(outline, request, said)
     case = Case(ruling, outline, request or Request("", packs), said, languages.tag, packs)
-    certain = asking is None and is_certain(case)
     return Verdict(
         ruling.label,
-        certain,
+        is_certain(case),
         evidence=_evidence(response, ruling),
         language=languages.tag,
         reason=reason_of(ruling, outline, packs),
