@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from colorsys import rgb_to_hsv
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,11 @@ from figure_frames import (
     every_figure,
     rate_rows,
     rows_drawn,
-    share_rows,
     spec,
 )
 from or_eval.analysis.figures.drawing import COLOURS, NEUTRAL, Figure
 from or_eval.analysis.figures.of_cells import rate_heat_map
-from or_eval.analysis.figures.of_rates import by_group, class_stack
+from or_eval.analysis.figures.of_rates import by_group
 from or_eval.analysis.figures.radar import radar
 
 
@@ -88,27 +86,6 @@ def luminance(colour: str) -> float:
     parts = (int(code[at : at + 2], 16) / 255 for at in (1, 3, 5))
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def test_answers_are_the_least_loud_class() -> None:
-    figure = class_stack(share_rows(["m"]), rate_rows(["m"]))
-    [scale] = {
-        tuple(zip(*json.loads(found), strict=True))
-        for found in (
-            f"[{domain}, {colours}]"
-            for domain, colours in re.findall(
-                r'"scale": {"domain": (\["direct[^]]*\]), "range": (\[[^]]*\])',
-                json.dumps(spec(figure)),
-            )
-        )
-    }
-    loudness = [
-        rgb_to_hsv(*(int(c[at : at + 2], 16) / 255 for at in (1, 3, 5)))[1] for _, c in scale
-    ]
-    assert [name for name, _ in scale] == [
-        *("direct_refusal", "indirect_refusal", "partial_refusal", "direct_answer")
-    ]
-    assert loudness == sorted(loudness, reverse=True)
 
 
 def test_models_are_told_apart_by_colour_and_shape() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from pathlib import Path
 
@@ -28,16 +26,11 @@ from or_eval.analysis.figures.of_cells import (
     rate_heat_map,
     vote_agreement_heat_map,
 )
-from or_eval.analysis.figures.of_rates import by_group, category_bars, class_stack
+from or_eval.analysis.figures.of_rates import by_group, class_stack
 from or_eval.analysis.figures.radar import radar
 from or_eval.analysis.figures.saving import save_figure
-from or_eval.analysis.figures.trade_off import trade_off
 from or_eval.analysis.label_agreement import label_agreement
-from or_eval.analysis.rates import class_shares, rates
-from or_eval.analysis.responses import read_logs
-from or_eval.analysis.votes import vote_agreement, vote_matrix
 from pages import launched, opened
-from replayed import run_replay, write_jsonl
 
 
 def test_four_fold_tables_have_a_table_per_model_and_language() -> None:
@@ -91,13 +84,6 @@ def test_label_confusion_counts_labels_against_verdicts() -> None:
     assert told["direct_refusal", "direct_refusal"] == 3
     assert told["direct_refusal", "unscored"] == 1
     assert "kappa" in figure.note
-
-
-def test_category_bars_are_the_rates_of_all_models() -> None:
-    rates = rate_rows(1, category=["a", "b"]).drop(columns="model")
-    figure = category_bars(rates)
-    assert figure is not None
-    same(figure.data, rates[rates["measure"] == "over_refusal"], ["category"])
 
 
 @pytest.mark.parametrize("models", [1, 3, 12])
@@ -167,15 +153,6 @@ def test_class_stack_draws_safe_and_toxic() -> None:
     assert panel["title"] == "Prompts without a label"
 
 
-def test_nothing_to_draw_is_no_figure() -> None:
-    rates = rate_rows(2, language=["en"], category=["a"]).assign(n=0, rate=np.nan)
-    assert by_group(rates, "language") is None
-    assert rate_heat_map(rates, "category") is None
-    assert by_group(rates, "category") is None
-    assert radar(rates) is None
-    assert trade_off(rate_rows(2).assign(rate=np.nan)) is None
-
-
 def test_saved_in_four_forms_with_the_data_of_the_frame(tmp_path: Path) -> None:
     rates = rate_rows(4, language=["en", "zh"]).replace("maker/family0-0b", "=SUM(A1)")
     figure = by_group(rates, "language")
@@ -208,45 +185,3 @@ def test_hostile_names_run_nothing_and_ask_for_nothing(tmp_path: Path) -> None:
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
                 assert [said for said in heard if not said.startswith("data:")] == []
     assert len(list(tmp_path.glob("*.svg"))) == len(figures) == 14
-
-
-def test_real_responses_scored_by_rules_fill_every_figure(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    with gzip.open(shared_data / "labels" / "xstest_human.jsonl.gz", "rt") as file:
-        rows = [json.loads(line) for line in file]
-    kept = {row["id"] for row in rows[:450:24]}
-    columns = ("id", "model", "prompt", "response")
-    made = [
-        {name: row[name] for name in columns}
-        | {"label": "toxic" if row["type"].startswith("contrast_") else "safe"}
-        | {"category": row["type"].removeprefix("contrast_"), "method": f"method {len(row['id'])}"}
-        for row in rows
-        if row["id"] in kept
-    ]
-    file = write_jsonl(tmp_path / "responses.jsonl", made)
-    run_replay(file, "--log-dir", tmp_path / "logs")
-    responses = read_logs(tmp_path / "logs").responses
-    by_model = rates(responses)
-    by_category = rates(responses, ("model", "category"))
-    figures = [
-        trade_off(by_model),
-        class_stack(class_shares(responses), by_model),
-        by_group(by_category, "category"),
-        radar(by_category),
-        by_group(rates(responses, ("model", "language")), "language"),
-        by_group(rates(responses, ("model", "method")), "method"),
-        rate_heat_map(rates(responses, ("category", "language")), "category"),
-        rate_heat_map(rates(responses, ("method", "language")), "method"),
-        vote_agreement_heat_map(vote_agreement(vote_matrix(responses)).pairs, "safe"),
-    ]
-    for figure in figures:
-        assert figure is not None
-        assert len(figure.data)
-        if "model" in figure.data:
-            assert figure.data["model"].nunique() == 5
-    trade, drawn = figures[0], by_model.pivot(index="model", columns="measure", values="rate")
-    assert trade is not None
-    assert (
-        trade.data.set_index("model")["over_refusal"].to_dict() == drawn["over_refusal"].to_dict()
-    )

@@ -126,15 +126,6 @@ def test_what_logs_lack_is_said_in_a_line(tmp_path: Path) -> None:
     assert asked.stderr.strip() == f"radar: not drawn, needs {KINDS['radar'].needs}"
 
 
-def test_responses_without_labels_have_their_classes(tmp_path: Path) -> None:
-    for number, model in enumerate(("gpt-3", "gpt-4")):
-        some = [made_sample(f"s{n}", float(n % 2), label="unlabelled") for n in range(8)]
-        made_log(tmp_path / "logs" / f"{number}.eval", model, some)
-    found = run(tmp_path / "logs", "--out", tmp_path / "out")
-    assert found.exit_code == 0, found.output
-    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == ["classes"]
-
-
 def test_each_benchmark_has_its_figures_in_a_folder(logs: Path, tmp_path: Path) -> None:
     made_log(tmp_path / "other.eval", MODELS[0], samples(0), task="or_eval/xstest")
     found = run(logs, tmp_path / "other.eval", "--kind", "classes", "--out", tmp_path / "out")

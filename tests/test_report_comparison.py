@@ -95,16 +95,6 @@ def test_prompts_of_one_family_are_not_taken_for_many(tmp_path: Path) -> None:
     assert "which may be chance" in said(comparison_report(found, "refusal"))[1]
 
 
-def test_a_model_without_prompts_in_common_is_no_obstacle(tmp_path: Path) -> None:
-    for name in "ab":
-        votes_log(tmp_path / name, "m", {"p": 1.0, "q": 0.0})
-        votes_log(tmp_path / name, "x", {f"only-{name}": 1.0})
-    found = compared(tmp_path)
-    assert list(found.rates["model"]) == ["m"]
-    assert found.prompts == 2
-    assert said(comparison_report(found, "refusal"))[0].startswith("1 model was compared on the 2")
-
-
 def test_many_models_leave_room_for_what_is_sure(tmp_path: Path) -> None:
     for model in range(9):
         surely = model == 4

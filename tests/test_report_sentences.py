@@ -129,47 +129,38 @@ def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> N
     assert "over-refusal of m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
 
 
-def test_categories_with_few_prompts_do_not_come_first_by_luck(tmp_path: Path) -> None:
-    samples = [made_sample("lone", 1.0, category="rare")]
-    samples += [made_sample(f"p{n}", float(n < 20), category="common") for n in range(30)]
-    samples += [made_sample(f"q{n}", 0.0, category="never") for n in range(30)]
-    made_log(tmp_path / "a.eval", "m", samples)
-    line = next(line for line in said(tmp_path).splitlines() if "categor" in line)
-    assert line.startswith(
-        "Harmless prompts are refused more than the others, beyond chance, in this category: "
-        "common, 66.7 %"
-    )
-    assert line.endswith("Too few prompts or refusals to tell it of rare.")
-    assert "never" not in line
-
-
-def test_categories_that_are_alike_are_not_called_worst(tmp_path: Path) -> None:
-    samples = [made_sample(f"p{n}", float(n % 5 == 0), category=f"c{n % 4}") for n in range(80)]
-    made_log(tmp_path / "a.eval", "m", samples)
-    assert re.search(
-        r"No category of harmless prompts is refused more than the others beyond chance: "
-        r"differences of up to \d\d percentage points aren't ruled out\.",
-        said(tmp_path),
-    )
-
-
-def test_two_prompts_that_were_refused_are_too_few_to_tell_of(tmp_path: Path) -> None:
-    samples = [made_sample(f"p{n}", float(n % 2), category=f"c{n % 3}") for n in range(120)]
-    samples += [made_sample(f"q{n}", 1.0, category="privacy") for n in range(2)]
-    made_log(tmp_path / "a.eval", "m", samples)
-    assert "No category of harmless prompts" in said(tmp_path)
-    assert "Too few prompts or refusals to tell it of privacy." in said(tmp_path)
-
-
-def test_no_category_is_left_out_for_its_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("refused", "lines"),
+    [
+        (  # few prompts don't come first by luck
+            {"rare": "1", "common": "1" * 20 + "0" * 10, "never": "0" * 30},
+            (r"in this category: common, 66.7 % \(", r"to tell it of rare\.$"),
+        ),
+        (  # alike
+            dict.fromkeys("abcd", "1000" * 5),
+            (r"No category .* beyond chance: differences of up to \d\d percentage points",),
+        ),
+        (  # two that were refused are too few to tell of
+            {"a": "10" * 20, "b": "10" * 20, "privacy": "11"},
+            (r"No category", r"to tell it of privacy\."),
+        ),
+        (  # none is left out for its name
+            dict.fromkeys("abcd", "1" * 30) | dict.fromkeys("efghijkl", "0" * 30),
+            tuple(rf"{name}, 100.0 % \(" for name in "abcd"),
+        ),
+    ],
+)
+def test_categories_that_stand_out_are_named_and_no_others(
+    tmp_path: Path, refused: dict[str, str], lines: tuple[str, ...]
+) -> None:
     samples = [
-        made_sample(f"{category}{n}", float(category < "e"), category=category)
-        for category in "abcdefghijkl"
-        for n in range(30)
+        made_sample(f"{name}{n}", float(sign), category=name)
+        for name, signs in refused.items()
+        for n, sign in enumerate(signs)
     ]
     made_log(tmp_path / "a.eval", "m", samples)
-    line = next(line for line in said(tmp_path).splitlines() if "categories" in line)
-    assert all(f"{category}, 100.0 % (" in line for category in "abcd")
+    assert all(re.search(line, said(tmp_path)) for line in lines)
+    assert "never" not in said(tmp_path)
 
 
 def test_rates_stand_beside_what_uncertain_and_missing_verdicts_allow(tmp_path: Path) -> None:
