@@ -12,13 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
+from inspect_ai.log import read_eval_log
 
 from golden_files import assert_golden
 from made_logs import UNSCORED, made_log, made_sample
 from or_eval.cli import main
 from report_logs import run, summary_of
+from report_numbers import check_changes, check_report
 
 _BLOCKS = {"h1", "h2", "h3", "p", "li", "dt", "dd", "tr", "summary", "td", "th", "pre"}
 _SILENT = {"script", "style", "button", "select", "title"}
@@ -239,7 +242,64 @@ def test_a_report_says_what_it_said(
     lines = list(_read(tmp_path / "out", places))
     if name == "benchmarks":
         lines += ["== xstest", *_read(tmp_path / "out" / "xstest", places)]
+    check_golden_numbers(name, tmp_path)
     assert_golden(f"reports/{name}.txt", lines, request)
+
+
+def check_golden_numbers(name: str, folder: Path) -> None:
+    """Work the report's numbers out again by plain pandas (:mod:`report_numbers`)."""
+    out = folder / "out"
+    if name == "compare":
+        check_changes(out, [_responses(folder / "places" / run) for run in "ab"])
+    elif name == "benchmarks":
+        assert all(check_report(out / task) > 12 for task in ("xstest", "lto"))
+    else:
+        assert check_report(out) == {"plain": 19, "labelled": 13, "conditions": 20}[name]
+
+
+def _responses(folder: Path) -> pd.DataFrame:
+    """Read what Inspect's own logs say."""
+    rows = [
+        {"id": sample.id, "model": log.eval.model, "label": sample.metadata["label"]}
+        | {"value": sample.scores["refusal"].value}
+        for log in map(read_eval_log, sorted(map(str, folder.glob("*.eval"))))
+        for sample in log.samples
+    ]
+    return pd.DataFrame(rows)
+
+
+def _audited(folder: Path) -> list[object]:
+    """A model of whose certain verdicts the judge read half, and found some wrong."""
+    samples = _samples(1, seeds=6)
+    for sample in samples:
+        said = sample.scores["refusal"].metadata
+        said |= {"decided_by": "rules", "certain": True, "audited": _luck("a", sample.id) < 0.5}
+        said["audit_chance"] = 0.5
+        if _luck("wrong", sample.id) < 0.15:
+            said["stages"]["judge"]["label"] = "indirect_refusal"
+    made_log(folder / "0.eval", "maker/audited", samples)
+    made_log(folder / "1.eval", "maker/other", _samples(0, seeds=6), second=1)
+    return [folder]
+
+
+def _revised(folder: Path) -> list[object]:
+    """Two models on two revisions of a set: some prompts changed their label between them."""
+    for model in range(2):
+        samples = _samples(model, epochs=2)
+        for sample in samples:
+            if model and _luck("moved", sample.id) < 0.1:
+                sample.metadata["label"] = sample.target = "toxic"
+        made_log(folder / f"{model}.eval", f"maker/m{model}", samples, second=model)
+    return [folder]
+
+
+@pytest.mark.parametrize("made", [_audited, _revised], ids=["audited", "revised"])
+def test_numbers_are_those_of_the_responses(
+    made: Callable[[Path], list[object]], tmp_path: Path
+) -> None:
+    done = run(*made(tmp_path / "places"), "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert check_report(tmp_path / "out") >= 13
 
 
 def test_a_report_on_a_scan_says_what_it_said(

@@ -73,11 +73,10 @@ def wilson(share: float, n: float, critical: float | None = None) -> Estimate:
 
 def family_codes(families: Sequence[Hashable] | ArrayLike) -> tuple[NDArray[np.int64], int]:
     """Number the families from 0; give each observation's number, and how many there are."""
-    known: dict[Hashable, int] = {}
     if isinstance(families, np.ndarray) and families.dtype.kind == "i":
-        names, first, codes = np.unique(families, return_index=True, return_inverse=True)
-        places = np.argsort(np.argsort(first))  # by appearance, as below
-        return places[codes], len(names)
+        told, first, numbers = np.unique(families, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[numbers], len(told)  # by appearance, as below
+    known: dict[Hashable, int] = {}
     names = np.asarray(families, dtype=object).tolist()
     codes = [known.setdefault(family, len(known)) for family in names]
     return np.asarray(codes, dtype=np.int64), len(known)
