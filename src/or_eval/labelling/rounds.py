@@ -14,7 +14,7 @@ from or_eval.labelling.wording import Asks, WordingLanguage
 from or_eval.sources.errors import DataError
 
 ROUND = "round.json"
-_LATER = {kind: re.compile(rf"{kind}-(\d+)") for kind in ("batch", "adjudication")}
+_LATER = re.compile(r"(batch|adjudication)-(\d+)")
 
 
 class Round(BaseModel):
@@ -85,22 +85,19 @@ def assign(
 
 def later_rounds(folder: Path, kind: Literal["batch", "adjudication"]) -> list[Path]:
     """Give the folders of later batches, or of adjudications, that lie in a folder; by number."""
-    found = {path: _LATER[kind].fullmatch(path.name) for path in folder.iterdir() if path.is_dir()}
-    return sorted((path for path, match in found.items() if match), key=lambda p: _number(p.name))
+    named = ((_LATER.fullmatch(path.name), path) for path in folder.iterdir() if path.is_dir())
+    found = {int(name[2]): path for name, path in named if name and name[1] == kind}
+    return [found[number] for number in sorted(found)]
 
 
 def next_adjudication(folder: Path) -> Path:
     """Give the folder that the next adjudication lives in."""
-    numbers = [0, *(_number(path.name) for path in later_rounds(folder, "adjudication"))]
-    return folder / f"adjudication-{numbers[-1] + 1}"
+    names = [path.name for path in later_rounds(folder, "adjudication")] or ["adjudication-0"]
+    return folder / f"adjudication-{int(names[-1].rpartition('-')[2]) + 1}"
 
 
 def home(folder: Path) -> Path:
     """Give the folder that a round's labels belong to: its own, or the one it lies in."""
     place = folder.resolve()
-    later = any(pattern.fullmatch(place.name) for pattern in _LATER.values())
+    later = _LATER.fullmatch(place.name) is not None
     return place.parent if later and (place.parent / ROUND).exists() else folder
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("-")[2])

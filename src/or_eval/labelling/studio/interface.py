@@ -16,7 +16,6 @@ from or_eval.scorers.visible_text import visible_text
 from or_eval.sources.errors import DataError, shown
 
 LABEL, REASON, HARM, NOTE = "label", "reason", "harm", "note"
-_HOTKEYS = {REASON: "qwertyuiop", HARM: "zxc"}
 
 
 def interface(words: Wording, asks: Asks = "responses") -> str:
@@ -30,10 +29,7 @@ def interface(words: Wording, asks: Asks = "responses") -> str:
     SubElement(view, "Text", name="prompt", value="$prompt")
     if asks == "responses":
         _ask_about_response(view, words)
-    SubElement(view, "Header", value=words.harm)
-    harm = _choices(view, HARM, "prompt", words.harms, _HOTKEYS[HARM])
-    if asks == "prompts":
-        harm.set("required", "true")
+    _choices(view, words.harm, (HARM, "prompt"), words.harms, "zxc", needed=asks == "prompts")
     SubElement(view, "Header", value=words.note)
     SubElement(view, "TextArea", name=NOTE, toName="prompt", rows="2", maxSubmissions="1")
     indent(view)
@@ -43,29 +39,29 @@ def interface(words: Wording, asks: Asks = "responses") -> str:
 def _ask_about_response(view: Element, words: Wording) -> None:
     SubElement(view, "Header", value=words.response)
     SubElement(view, "Text", name="response", value="$response")
-    SubElement(view, "Header", value=words.label)
-    label = _choices(view, LABEL, "response", words.labels, "123456789")
-    label.set("required", "true")
-    refused = [words.labels[c].name for c in ResponseClass if c.refused]
-    asked = SubElement(
-        view,
-        "View",
-        visibleWhen="choice-selected",
-        whenTagName=LABEL,
-        whenChoiceValue=",".join(refused),
-    )
-    SubElement(asked, "Header", value=words.reason)
-    _choices(asked, REASON, "response", words.reasons, _HOTKEYS[REASON])
+    _choices(view, words.label, (LABEL, "response"), words.labels, "123456789", needed=True)
+    refused = ",".join(words.labels[c].name for c in ResponseClass if c.refused)
+    when = {"visibleWhen": "choice-selected", "whenTagName": LABEL, "whenChoiceValue": refused}
+    asked = SubElement(view, "View", when)
+    _choices(asked, words.reason, (REASON, "response"), words.reasons, "qwertyuiop")
 
 
-def _choices(parent: Element, name: str, of: str, choices: dict[str, Choice], keys: str) -> Element:
-    tag = SubElement(
-        parent, "Choices", name=name, toName=of, choice="single-radio", showInline="true"
-    )
+def _choices(
+    parent: Element,
+    title: str,
+    names: tuple[str, str],
+    choices: dict[str, Choice],
+    keys: str,
+    *,
+    needed: bool = False,
+) -> None:
+    """Ask for one of some choices, under a name, of what stands under another."""
+    SubElement(parent, "Header", value=title)
+    said = {"name": names[0], "toName": names[1], "choice": "single-radio", "showInline": "true"}
+    tag = SubElement(parent, "Choices", said | ({"required": "true"} if needed else {}))
     for (word, choice), key in zip(choices.items(), keys, strict=False):
         # The alias is what an export holds, in every language of the interface.
         SubElement(tag, "Choice", value=choice.name, alias=word, hint=choice.means, hotkey=key)
-    return tag
 
 
 def tasks_json(tasks: Sequence[Task]) -> str:
