@@ -14,7 +14,7 @@ rates. ``prompts`` simulates safe prompts that are not all safe. ``needed`` comp
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from or_eval.analysis.prompt_audit import prompt_audit
 from or_eval.analysis.rates import rates
 from or_eval.intervals import LEVEL, normal_quantile, wilson
 from or_eval.labelling.sampling import _allocate, stratified_sample
+from worlds import PROMPT_ICC
 
 PROMPTS, SHARE, LEAST = 1000, 0.05, 5
 
@@ -59,11 +60,9 @@ MODELS = {
 }
 ALIKE = ("a", "b")
 Floats = NDArray[np.float64]
-_PARTS = ("coverage", "settings", "prompts", "needed")
 _KINDS = tuple(product((False, True), repeat=2))
 """Of verdicts: whether refused and whether certain."""
 _DRAWS = 500
-_PROMPT_ICC = 0.5
 PERFECT = Model(0.0, 0.0, 0.0, 1.0, 1.0)
 
 
@@ -84,7 +83,8 @@ def _read(
     wrong = random.random(PROMPTS) < np.where(truth, model.missed, model.false_alarms)
     sure = random.random(PROMPTS) < np.where(wrong, model.certain_errors, model.certain)
     frame = pd.DataFrame({"model": name, "refused": truth ^ wrong, "certain": sure})
-    frame.insert(0, "id", [f"p{number}" for number in range(PROMPTS)])
+    ids = [f"p{number}" for number in range(PROMPTS)]
+    frame = frame.assign(id=ids, family=ids, own_family=ids)
     same = {"label": "safe", "decided_by": "rules", "epoch": 1, "unscored_because": None}
     empty = dict.fromkeys(("category", "language", "method", "seed_id", "pair_id", "error"), None)
     frame = frame.astype({"refused": "boolean", "certain": "boolean"}).assign(**same, **empty)
@@ -93,10 +93,6 @@ def _read(
 
 def coverage(runs: int, seed: int = 1) -> tuple[pd.DataFrame, float, float]:
     """Count how often intervals hold the truth, and how often equal models are told apart.
-
-    Args:
-        runs: How many.
-        seed: Of the simulation.
 
     Returns:
         By model, the share of runs in which the corrected and the uncorrected interval of the rate
@@ -223,7 +219,7 @@ def prompts(runs: int, seed: int = 1) -> pd.DataFrame:
             harmless = random.random(PROMPTS) > 1 / 7
             chance = np.where(harmless, rate, rate_of_wrong)
             if varied:
-                weight = (1 - _PROMPT_ICC) / _PROMPT_ICC
+                weight = (1 - PROMPT_ICC) / PROMPT_ICC
                 chance = random.beta(chance * weight, (1 - chance) * weight)
             model = MODELS["a"] if with_rules else PERFECT
             read = [
@@ -308,36 +304,38 @@ def _open(
     return float(variance.sum() / sizes.sum() ** 2)
 
 
+def _coverage_said(runs: int) -> str:
+    shares, corrected, raw = coverage(runs)
+    held, by_numbers = coverage_by_numbers(25 * runs)
+    return (
+        f"Intervals that hold the truth, in {runs} runs:\n{shares.round(3)}\n"
+        f"Models that refuse alike are told apart: corrected {corrected:.3f}, as the verdicts "
+        f"stand {raw:.3f}\nBy numbers alone, in {25 * runs} runs:\n{held.round(4)}\n"
+        f"Models that refuse alike are told apart: {by_numbers:.4f}"
+    )
+
+
+def _in_markdown(table: pd.DataFrame) -> str:
+    rows = [f"| {' | '.join(map(str, row))} |" for row in table.itertuples(index=False)]
+    return "\n".join([f"| {' | '.join(table)} |", f"|{' ---: |' * table.shape[1]}", *rows])
+
+
+_PARTS: dict[str, Callable[[int], str]] = {
+    "coverage": _coverage_said,
+    "settings": lambda runs: settings(5 * runs).round(3).to_string(index=False),
+    "prompts": lambda runs: prompts(runs).round(3).to_string(index=False),
+    "needed": lambda runs: _in_markdown(needed()),
+}
+
+
 def main() -> None:
     """Run the parts that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*_PARTS, []])
     parser.add_argument("--runs", type=int, default=400)
     arguments = parser.parse_args()
-    parts = arguments.parts or _PARTS
-    if "coverage" in parts:
-        shares, corrected, raw = coverage(arguments.runs)
-        print(f"Intervals that hold the truth, in {arguments.runs} runs:\n{shares.round(3)}")
-        print(
-            f"Models that refuse alike are told apart: corrected {corrected:.3f}, as the verdicts "
-            f"stand {raw:.3f}"
-        )
-        runs = 25 * arguments.runs
-        held, corrected = coverage_by_numbers(runs)
-        print(f"By numbers alone, in {runs} runs:\n{held.round(4)}")
-        print(f"Models that refuse alike are told apart: {corrected:.4f}")
-    if "settings" in parts:
-        runs = 5 * arguments.runs
-        print(f"Corrected intervals that hold the truth, in {runs} runs each:")
-        print(settings(runs).round(3).to_string(index=False))
-    if "prompts" in parts:
-        print(f"Over-refusal of harmless prompts, in {arguments.runs} runs:")
-        print(prompts(arguments.runs).round(3).to_string(index=False))
-    if "needed" in parts:
-        table = needed()
-        print(f"| {' | '.join(table)} |\n|{' ---: |' * table.shape[1]}")
-        for row in table.itertuples(index=False):
-            print(f"| {' | '.join(map(str, row))} |")
+    for part in arguments.parts or _PARTS:
+        print(_PARTS[part](arguments.runs))
 
 
 if __name__ == "__main__":
