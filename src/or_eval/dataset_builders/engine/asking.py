@@ -200,8 +200,8 @@ class Asker:
         def tasks(some: Sequence[str]) -> MakeTasks:
             return partial(conversation_tasks, name, {key: questions[key] for key in some})
 
-        models = [model for question in questions.values() for model in question.models]
-        held = self._run(list(questions), tasks, models)
+        models = {id(one): one for question in questions.values() for one in question.models}
+        held = self._run(list(questions), tasks, models.values())
         if left := self._unanswered(questions):
             said = next(text for one in held for text in one.rejected)
             raise BuildError(

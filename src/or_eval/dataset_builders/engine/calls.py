@@ -109,6 +109,12 @@ class _Asked:
                 f"{self.name}: {_IN_A_ROW} calls failed in a row, so it is asked no more: {said}"
             )
 
+    def keep(self) -> None:
+        """Keep what is to be kept."""
+        for keep in self.kept_later:
+            keep()
+        self.kept_later.clear()
+
     def rejects_all(self) -> bool:
         """Tell whether it isn't the single request that is wrong: all have to be asked again."""
         if self.heard or len(self.rejected) < 2:
@@ -129,13 +135,14 @@ class Calls:
         left: Most dollars to be spent; None for no limit.
 
     Attributes:
+        replies: Where replies are kept.
         too_dear: Whether calls were held back since they might have cost too much.
         unkept: Why replies can't be kept, once one couldn't.
         lost: Replies that couldn't be kept, and calls that were cut off.
     """
 
     def __init__(self, replies: Replies, prices: Prices, left: float | None = None) -> None:
-        self._replies, self._prices, self._left = replies, prices, left
+        self.replies, self._prices, self._left = replies, prices, left
         self._largest: dict[tuple[str, str], ModelUsage] = {}
         self._reserved, self._under_way = 0.0, 0
         self._asked: dict[str, _Asked] = {}
@@ -154,30 +161,26 @@ class Calls:
         """Let no call out any more, since something couldn't be written."""
         self.unkept = self.unkept or unkept
 
-    def kept(self, key: str, n: int, model: BoundModel) -> Reply | None:
-        """Give the reply to the nth request of a question, where it is known."""
-        if (said := self._replies.get(key, n)) is None:
-            return None
-        reply = Reply(*said)
-        self._of(model).heard |= reply.problem != FAILED
-        return reply
+    def heard(self, reply: Reply, model: BoundModel) -> None:
+        """Know of a reply that came in an earlier run."""
+        self._asked[model.identity].heard |= reply.problem != FAILED
 
     def keep(self, key: str, n: int, reply: Reply, model: BoundModel) -> None:
         """Keep the reply to the nth request of a question, which has just come."""
-        asked = self._of(model)
-        put = partial(self._replies.put, key, n, reply)
+        asked = self._asked[model.identity]
+        put = partial(self.replies.put, key, n, reply)
         with self._keeping():
             if reply.problem == FAILED and not asked.heard:
                 asked.rejected.append(reply.text)
                 asked.kept_later.append(put)
             else:
                 asked.heard = True
-                self._keep_rejected(asked)
-                put()
+                asked.kept_later.append(put)
+                asked.keep()
 
     def end(self, key: str, size: int) -> None:
         """Note that a question is answered."""
-        end = partial(self._replies.end, key, size)
+        end = partial(self.replies.end, key, size)
         waiting = [asked.kept_later for asked in self._asked.values() if asked.kept_later]
         with self._keeping():
             waiting[0].append(end) if waiting else end()
@@ -190,7 +193,7 @@ class Calls:
                 found += asked.rejected
             else:
                 with self._keeping():
-                    self._keep_rejected(asked)
+                    asked.keep()
         return found
 
     def watched(
@@ -206,22 +209,25 @@ class Calls:
             remember: Keep what it says to a whole request, by epoch, and never ask that again.
                 That a provider blocks a prompt under test is said to it, too.
         """
-        asked = self._of(bound)
+        asked = self._asked.setdefault(bound.identity, _Asked(bound.name))
         send = model.api.generate
 
         @wraps(send)
         async def generate(input: Any, tools: Any, tool_choice: Any, config: GenerateConfig) -> Any:
-            settings = config.model_dump(exclude=TRANSPORT, exclude_none=True)
-            messages = [(message.role, message.text) for message in input]
-            key = digest_of([bound.identity, messages, settings])[:32]
-            epoch = running_epoch() if remember else None
-            if epoch is not None and (said := self._replies.get(key, epoch)) is not None:
-                return ModelOutput.model_validate(said)
-            reserved = await self._reserve(bound.name, role, input, config.max_tokens)
+            key, epoch, reserved = "", running_epoch() if remember else None, 0.0
+            if epoch is not None:
+                settings = config.model_dump(exclude=TRANSPORT, exclude_none=True)
+                messages = [(message.role, message.text) for message in input]
+                key = digest_of([bound.identity, messages, settings])[:32]
+                if (said := self.replies.get(key, epoch)) is not None:
+                    return ModelOutput.model_validate(said)
+            if self._left is not None:
+                reserved = await self._reserve(bound.name, role, input, config.max_tokens)
             self._under_way += 1
             found: Any
             try:
-                await self._wait(asked, bound)
+                if asked.failures or asked.why or self.unkept:
+                    await self._wait(asked, bound)
                 # A pool has a time for each of its endpoints.
                 with self._out(asked), nullcontext() if bound.members else in_time(config):
                     found = await send(input, tools, tool_choice, config)
@@ -243,24 +249,19 @@ class Calls:
             else:
                 asked.failures = 0
                 with self._keeping():
-                    self._count(stage, bound.name, role, output.usage or ModelUsage())
+                    used = output.usage or ModelUsage()
+                    self.replies.spend(stage, role, bound.name, used)
+                    if self._left is not None:
+                        self._left -= self._cost(bound.name, role, used)
             if epoch is not None:
                 with self._keeping():
-                    self._replies.put(key, epoch, output.model_dump(mode="json"))
+                    self.replies.put(key, epoch, output.model_dump(mode="json"))
             return found
 
         model.api.generate = generate  # type: ignore[method-assign]
         if remember:
             known_to_answer(model)  # the build called it before its first stage
         return model
-
-    def _of(self, model: BoundModel) -> _Asked:
-        return self._asked.setdefault(model.identity, _Asked(model.name))
-
-    def _keep_rejected(self, asked: _Asked) -> None:
-        for keep in asked.kept_later:
-            keep()
-        asked.kept_later.clear()
 
     @contextmanager
     def _keeping(self) -> Iterator[None]:
@@ -304,15 +305,13 @@ class Calls:
         Raises:
             CallFailed: Nothing is under way any more, and too little is left.
         """
-        if self._left is None:
-            return 0.0
         sent = 2 * estimated_tokens(*(message.text for message in messages))
         while True:
             largest = self._largest.get((name, role))
             tokens = max_tokens or (_FIRST_GUESS if largest is None else largest.output_tokens)
             usage = ModelUsage(input_tokens=sent, output_tokens=tokens)
             cost = max(self._dollars(name, one) for one in (usage, largest) if one is not None)
-            fits = self._reserved + cost <= self._left
+            fits = self._reserved + cost <= (self._left or 0)
             if fits and (largest is not None or not self._under_way):
                 break
             if not self._under_way:
@@ -322,14 +321,13 @@ class Calls:
         self._reserved += cost
         return cost
 
-    def _count(self, stage: str, name: str, role: str, usage: ModelUsage) -> None:
-        self._replies.spend(stage, role, name, usage)
+    def _cost(self, name: str, role: str, usage: ModelUsage) -> float:
+        """Give what a call cost, and know the dearest of its kind."""
         cost = self._dollars(name, usage)
-        if self._left is not None:
-            self._left -= cost
         largest = self._largest.setdefault((name, role), usage)
         if cost > self._dollars(name, largest):
             self._largest[name, role] = usage
+        return cost
 
     def _dollars(self, name: str, usage: ModelUsage) -> float:
         return dollars(name, usage, self._prices) or 0.0

@@ -132,8 +132,10 @@ class RowWriter:
 
     def append(self, row: PromptRecord, *extra: str) -> None:
         """Write a row."""
+        told = json.dumps(row.meta, ensure_ascii=False, sort_keys=True) if row.meta else None
         for name in COLUMNS:
-            self._waiting[name].append(_text(row, name))
+            value = told if name == "meta" else getattr(row, name)
+            self._waiting[name].append(value.value if name == "label" else value)
         for name, value in zip(self._extra, extra, strict=True):
             self._waiting[name].append(value)
         self.rows += 1
@@ -218,17 +220,6 @@ def _unreadable(path: Path) -> BuildError:
         f"{path.parent}: its rows can't be read; remove the folder and run the same command again: "
         "no model is asked again"
     )
-
-
-def _text(row: PromptRecord, name: str) -> str | None:
-    match name:
-        case "label":
-            return row.label.value
-        case "meta":
-            return json.dumps(row.meta, ensure_ascii=False, sort_keys=True) if row.meta else None
-        case _:
-            value: str | None = getattr(row, name)
-            return value
 
 
 def _records(batch: pa.RecordBatch) -> Iterator[PromptRecord]:

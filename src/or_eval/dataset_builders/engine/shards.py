@@ -214,7 +214,9 @@ def hold(
         request, number = next(talk), 0
         while True:
             bound = question.models[number % len(question.models)]
-            if (reply := calls.kept(key, number, bound)) is not None:
+            if (said := calls.replies.get(key, number)) is not None:
+                reply = Reply(*said)
+                calls.heard(reply, bound)
                 output: ModelOutput | None = ModelOutput.from_content(reply.model, reply.text)
             else:
                 output, reply = await _send(request, models[bound.identity], bound.name)
