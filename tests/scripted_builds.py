@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from inspect_ai.model._model import _models
 
@@ -36,3 +37,8 @@ def servers(
         roles = (f"writer={started[0].role_option('writer')}", f"moderator=[{panel}]")
         _models.clear()  # Inspect keeps models by name, with the address that they had
         yield Asking(roles=roles, config={"max_retries": 0}, display="none"), started
+
+
+def rows(out: Path, stage: str, file: str = "rows") -> pd.DataFrame:
+    """Give what a stage kept or dropped."""
+    return pd.read_parquet(out / "stages" / stage / f"{file}.parquet")

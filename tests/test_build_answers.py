@@ -29,9 +29,9 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import test_refusal as refusal_stage
 from or_eval.dataset_builders.writing import rewriting
 from or_eval.dataset_builders.writing.rewrite_checks import Wanted, Written, check_text
-from scripted_builds import servers
+from scripted_builds import rows, servers
 from servers import API_KEY, Reply, Request, ScriptedServer
-from test_build_scripted import ARM_TEXTS, CHANGES, Writer, moderator, rows, target
+from test_build_scripted import ARM_TEXTS, CHANGES, Writer, moderator, target
 
 
 class Built:

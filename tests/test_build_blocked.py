@@ -20,7 +20,7 @@ from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED, requ
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.schema import Label, PromptRecord, prompt_id
-from scripted_builds import servers
+from scripted_builds import rows, servers
 from servers import Reply, Request, Script
 from test_build_scripted import (
     ARM_TEXTS,
@@ -29,11 +29,15 @@ from test_build_scripted import (
     LOCK,
     MAIL_TEXTS,
     Writer,
-    drops,
     moderator,
-    rows,
     target,
 )
+
+
+def drops(out: Path, stage: str) -> list[tuple[str, str]]:
+    dropped = rows(out, stage, "dropped")[["prompt", "reason"]]
+    return sorted(dropped.itertuples(index=False, name=None))
+
 
 RISK = Reply("Content Exists Risk", status=400)
 

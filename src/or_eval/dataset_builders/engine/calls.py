@@ -111,9 +111,8 @@ class _Asked:
 
     def keep(self) -> None:
         """Keep what is to be kept."""
-        for keep in self.kept_later:
-            keep()
-        self.kept_later.clear()
+        while self.kept_later:
+            self.kept_later.pop(0)()
 
     def rejects_all(self) -> bool:
         """Tell whether it isn't the single request that is wrong: all have to be asked again."""
