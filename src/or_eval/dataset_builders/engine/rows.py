@@ -133,9 +133,9 @@ class RowWriter:
     def append(self, row: PromptRecord, *extra: str) -> None:
         """Write a row."""
         told = json.dumps(row.meta, ensure_ascii=False, sort_keys=True) if row.meta else None
+        written = {"label": row.label.value, "meta": told}
         for name in COLUMNS:
-            value = told if name == "meta" else getattr(row, name)
-            self._waiting[name].append(value.value if name == "label" else value)
+            self._waiting[name].append(written[name] if name in written else getattr(row, name))
         for name, value in zip(self._extra, extra, strict=True):
             self._waiting[name].append(value)
         self.rows += 1
