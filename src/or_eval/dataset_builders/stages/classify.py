@@ -57,14 +57,14 @@ class Classify(PanelStage):
 
     def decide(self, row: PromptRecord, opinions: Sequence[Opinion]) -> Outcome:
         """Keep a row with the category that most classifiers name."""
-        first, count, tied = _leading(opinions)
+        first, count = _leading(opinions)
         told = [one.confidence for one in opinions if one.said == first is not None]
         sure = [confidence for confidence in told if confidence is not None]
         confidence = round(sum(sure) / len(sure), 3) if sure else None
         found = with_meta(row, classification=votes(opinions), confidence=confidence)
         detail = in_words(opinions)
         needed = len(opinions) if self.agree == "all" else len(opinions) // 2 + 1
-        if first is None or tied or count < needed:
+        if first is None or count < needed:
             return Dropped(found, NO_MAJORITY, detail)
         if confidence is not None and confidence < self.least_confidence:
             return Dropped(found, UNSURE, detail)
@@ -83,7 +83,7 @@ class Classify(PanelStage):
             if isinstance(item, Dropped):
                 yield item
                 continue
-            first, count, _ = _leading(item[1])
+            first, count = _leading(item[1])
             together[count] += 1
             outcome = self.decide(*item)
             if first is not None and outcome[1:2] != (NO_MAJORITY,):
@@ -103,12 +103,10 @@ class Classify(PanelStage):
         return [*super().prompts(), data_path("taxonomies.toml")]
 
 
-def _leading(opinions: Sequence[Opinion]) -> tuple[str | None, int, bool]:
-    """Give the answer that most gave, how many did, and whether as many gave another one."""
-    said = Counter(opinion.said for opinion in opinions if opinion.said is not None).most_common(2)
-    if not said:
-        return None, 0, False
-    return *said[0], len(said) > 1 and said[0][1] == said[1][1]
+def _leading(opinions: Sequence[Opinion]) -> tuple[str | None, int]:
+    """Give the answer that most gave, and how many did."""
+    said = Counter(opinion.said for opinion in opinions if opinion.said is not None)
+    return said.most_common(1)[0] if said else (None, 0)
 
 
 STAGE = Classify
