@@ -177,9 +177,15 @@ def test_fold_makes_spellings_one() -> None:
         ),
         ("name = 'X'\n[inability]\nbad = '{no}'", "xx.toml: inability.bad: term '{no}'"),
         ("name = 'X'\n[inability]\nbad = 'a*'", "xx.toml: inability.bad: matches the empty text"),
-        ("name = 'X'\n[inabillity]\nbad = 'a'", "xx.toml: unknown key 'inabillity'"),
-        ("[inability]\nbad = 'a'", "xx.toml: key 'name' is missing"),
-        ("name = 'X'\n[inability]\nbad = 3", "xx.toml: inability.bad: must be a non-empty string"),
+        (
+            "name = 'X'\n[inabillity]\nbad = 'a'",
+            "xx.toml: inabillity: extra inputs are not permitted",
+        ),
+        ("[inability]\nbad = 'a'", "xx.toml: name: field required"),
+        (
+            "name = 'X'\n[inability]\nbad = 3",
+            "xx.toml: inability.bad: input should be a valid string",
+        ),
         ("name = 'X'\nvariants = 'abc'\n[inability]\na = 'a'", "xx.toml: variants"),
         ("name = ", "xx.toml: not valid TOML"),
         ("name = 'X'", "xx.toml: has no patterns for responses"),

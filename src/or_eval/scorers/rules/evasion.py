@@ -76,9 +76,8 @@ def asks_back(outline: Outline, request: Request | None) -> tuple[ReadPassage, A
     clarifying = [r for r in spoken if r.does(Act.CLARIFY) and not r.does(*_OF_OTHERS)]
     clarified = sum(r.words for r in clarifying)
     opens = first.does(Act.COMPLIANCE) or first.words <= _GREETING_WORDS
-    at_once = opens and len(spoken) > 1 and spoken[1] in clarifying
     mostly = clarified >= _MOSTLY_CLARIFIES * words
-    if _is_prose(spoken) and words <= _A_FEW_SENTENCES and clarifying and (mostly or at_once):
+    if _is_prose(spoken) and words <= _A_FEW_SENTENCES and clarifying and mostly:
         return clarifying[0], Act.CLARIFY
     if request is None or _may_ask(outline, request) or Act.ASKS_ONE_SIDE in request.asks:
         return None
@@ -103,10 +102,7 @@ def asks_for_what_lacks(outline: Outline, request: Request | None) -> ReadPassag
         return None
     if (turn := asks_back(outline, request)) is None:
         return None
-    asking = turn[0]
-    # "Let's talk about something else" asks for nothing.
-    elsewhere = asking.does(Act.ALTERNATIVE) and not asking.asks and not asking.does(Act.AWAITS)
-    return None if elsewhere else asking
+    return turn[0]
 
 
 def _says_enough(outline: Outline, request: Request | None) -> bool:
@@ -208,7 +204,7 @@ def speaks_of_else(outline: Outline, request: Request | None) -> tuple[ReadPassa
         said = " ".join(r.passage.text for r in spoken)
         evades = much and request.topic.share_in(said) < _ELSEWHERE
     else:
-        steps_back = any(r.does(*_STEPS_BACK, Act.OFFICIAL) for r in spoken[:2])
+        steps_back = any(r.does(*_STEPS_BACK) for r in spoken[:2])
         evades = steps_back and offers and outline.talk >= _SOMEWHAT
     if not evades or not kind:
         return None

@@ -11,9 +11,10 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import re2
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_model
 
 from or_eval.languages import ROMANISED_HINDI
 from or_eval.scorers.rules.normalize import fold_pattern, replacing
@@ -225,12 +226,31 @@ _MEMORY = 16 * 1024 * 1024
 _LETTERS_PER_FILTER = 12_000
 
 
+def _pairs(variants: str) -> str:
+    if any(len(pair) != 2 for pair in variants.split()):
+        raise ValueError('must be pairs of characters, such as "無无 協协"')
+    return variants
+
+
+# What a file may hold: its head, and a table of named patterns for each act.
+_Named = dict[str, Annotated[str, Field(min_length=1)]]
+_File = create_model(
+    "_File",
+    __config__=ConfigDict(extra="forbid", strict=True),
+    name=(str, ...),
+    common_words=(str, ""),
+    certain_answers=(bool, True),
+    variants=(Annotated[str, AfterValidator(_pairs)], ""),
+    terms=(_Named, {}),
+    **{act.value: (_Named, {}) for act in Act},  # type: ignore[call-overload]
+)
+
+
 @cache
 def language_codes() -> tuple[str, ...]:
     """Give the codes of all languages that have a file, sorted."""
-    return tuple(
-        sorted(f.name.removesuffix(".toml") for f in _folder().iterdir() if _is_language(f))
-    )
+    names = [file.name for file in _folder().iterdir() if file.name.endswith(".toml")]
+    return tuple(sorted(name.removesuffix(".toml") for name in names))
 
 
 @cache
@@ -310,36 +330,36 @@ def parse_language(code: str, text: str) -> dict[str, Any]:
 def compile_language(code: str, data: dict[str, Any]) -> LanguagePack:
     """Check and compile what a language file holds."""
     where = f"{code}.toml"
-    unknown = set(data) - {"name", "common_words", "certain_answers", "variants", "terms", *Act}
-    if unknown:
-        raise LanguageError(
-            f"{where}: unknown key '{min(unknown)}'; there are: name, common_words, "
-            f"certain_answers, variants, terms, {', '.join(Act)}"
-        )
-    if not isinstance(data.get("name"), str):
-        raise LanguageError(f"{where}: key 'name' is missing")
+    try:
+        file = _File.model_validate(data).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise LanguageError(f"{where}: {key}: {first['msg'].lower()}") from None
     terms = {"b": _WORD_EDGE}
-    for name, term in _strings(where, "terms", data.get("terms", {})):
+    for name, term in file["terms"].items():
         terms[name] = _expand(f"{where}: terms.{name}", term, terms)
     response, prompt, grounds = PatternSet(), PatternSet(), PatternSet()
     for act in Act:
-        for name, source in _strings(where, act, data.get(act, {})):
+        chosen = prompt if act in PROMPT_ACTS else grounds if act in GROUNDS else response
+        for name, source in file[act].items():
             at = f"{where}: {act}.{name}"
-            pattern = Pattern(f"{code}.{act}.{name}", act)
-            chosen = prompt if act in PROMPT_ACTS else grounds if act in GROUNDS else response
-            chosen.add(pattern, _checked(at, _expand(at, source, terms)))
+            chosen.add(
+                Pattern(f"{code}.{act}.{name}", act), _checked(at, _expand(at, source, terms))
+            )
     if not response:
         raise LanguageError(f"{where}: has no patterns for responses")
     for patterns in (response, prompt, grounds):
         patterns.compile()
+    folded = {pair[0]: pair[1] for pair in file["variants"].split()}
     return LanguagePack(
         code=code,
-        name=data["name"],
+        name=file["name"],
         response=response,
         prompt=prompt,
         grounds=grounds,
-        certain_answers=data.get("certain_answers", True) is True,
-        variants=_variants(where, data.get("variants", "")),
+        certain_answers=file["certain_answers"],
+        variants=replacing(folded) if folded else str,
     )
 
 
@@ -354,19 +374,6 @@ def _language_file(code: str) -> dict[str, Any]:
 
 def _folder() -> Traversable:
     return files("or_eval") / "scorers" / "rules" / "languages"
-
-
-def _is_language(file: Traversable) -> bool:
-    return file.name.endswith(".toml")
-
-
-def _strings(where: str, key: str, table: Any) -> list[tuple[str, str]]:
-    if not isinstance(table, dict):
-        raise LanguageError(f"{where}: '{key}' must be a table of named strings")
-    for name, value in table.items():
-        if not isinstance(value, str) or not value:
-            raise LanguageError(f"{where}: {key}.{name}: must be a non-empty string")
-    return list(table.items())
 
 
 def _expand(at: str, source: str, terms: dict[str, str]) -> str:
@@ -391,13 +398,6 @@ def _checked(at: str, expression: str) -> str:
     if compiled.search(""):
         raise LanguageError(f"{at}: matches the empty text, so it would match every sentence")
     return folded
-
-
-def _variants(where: str, pairs: Any) -> Callable[[str], str]:
-    if not isinstance(pairs, str) or any(len(pair) != 2 for pair in pairs.split()):
-        raise LanguageError(f'{where}: variants: must be pairs of characters, such as "無无 協协"')
-    folded = {pair[0]: pair[1] for pair in pairs.split()}
-    return replacing(folded) if folded else str
 
 
 def _options() -> Any:
