@@ -88,7 +88,7 @@ def test_page_holds_at_every_width(
         assert said is not None
         assert first["y"] < 500
         assert (
-            said["y"] >= first["y"] + first["height"] if width < 1344 else said["y"] == first["y"]
+            said["y"] >= first["y"] + first["height"] if width < 1216 else said["y"] == first["y"]
         )
         for box in page.locator(".scroll").all():
             assert box.evaluate("it => it.getBoundingClientRect().right <= innerWidth")

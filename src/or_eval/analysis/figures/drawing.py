@@ -206,6 +206,7 @@ def finished(
     margin: float | None = 60,
     legend: Iterable[str] = (),
     square: bool = False,
+    most: float | None = None,
 ) -> Any:
     """Give a chart the look of all figures, and say what its page has to know of its width.
 
@@ -217,12 +218,14 @@ def finished(
         margin: What axes take of a panel's width; None for panels of a fixed size.
         legend: What the legend beside the panels names.
         square: Whether panels are as high as they are wide.
+        most: Width in pixels beyond which a chart doesn't grow.
     """
     room = _LABEL_PIXELS
     beside = name_room(legend) if (legend := list(legend)) else 0
     needs = {"least": least, "panels": panels, "margin": margin, "beside": beside}
+    needs |= {"square": square, "most": most}
     return (
-        chart.properties(usermeta=needs | {"square": square})
+        chart.properties(usermeta=needs)
         .configure_view(stroke=None)
         .configure_axis(labelLimit=room, titleFontWeight="normal", gridOpacity=0.6)
         .configure_legend(labelLimit=room, titleFontWeight="normal", symbolSize=70, symbolOpacity=1)

@@ -24,7 +24,7 @@ LEAST = 280
 """Width in pixels under which a figure is to be scrolled."""
 
 _PANELS_ACROSS = 3
-_CELL_WIDTH, _CELL_HEIGHT, _LEAST_CELL = 66, 34, 54
+_CELL_WIDTH, _CELL_HEIGHT, _LEAST_CELL, _WIDEST_CELL = 66, 34, 54, 130
 # from pale to deep blue; each cell is outlined, so that it shows on any page
 _PALE, _DEEP = (247, 251, 255), (8, 64, 129)
 _GREY = "#d9d9d9"
@@ -127,7 +127,7 @@ def cells(
     chart = chart.properties(width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT)
     least, margin = len(columns) * _LEAST_CELL, name_room(rows)
     if not panel:
-        return finished(chart, least=least + margin)
+        return finished(chart, least=least + margin, most=len(columns) * _WIDEST_CELL + margin)
     names = sorted(data[panel].unique())
     panels = chart.facet(
         facet=alt.Facet(f"{panel}:N", sort=names), columns=min(_PANELS_ACROSS, len(names))

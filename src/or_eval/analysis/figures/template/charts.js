@@ -45,22 +45,22 @@
   // A chart says what it needs: the least width of it or of each of its panels, what axes and
   // titles take of a panel's width, what stands beside the panels, and whether they are squares.
   const fitted = (spec, whole) => {
-    const { least, panels, margin, beside, square } = spec.usermeta;
+    const { least, panels, margin, beside, square, most } = spec.usermeta;
     if (!panels) {
       // Fitting makes columns narrower, and so the last slanted name stands out farther than was reckoned.
       const padding = { left: 5, right: 20, top: 5, bottom: 5 };
-      return { ...spec, padding, width: Math.max(whole, least), autosize: { type: "fit-x", contains: "padding" } };
+      return { ...spec, padding, width: Math.max(Math.min(whole, most ?? whole), least), autosize: { type: "fit-x", contains: "padding" } };
     }
     const room = whole < NARROW ? whole : whole - beside;
     const beyond = whole < NARROW ? Math.min(margin, room * NAMES + MENU) : margin;
-    const most = (space, wanted) => Math.max(1, Math.min(panels, Math.floor(space / wanted)));
+    const fitting = (space, wanted) => Math.max(1, Math.min(panels, Math.floor(space / wanted)));
     if (!spec.concat) {  // facets, of which only the first of a row has names beside it
       const wanted = Math.max(least, PANEL) + GAP;
-      const columns = most(room - beyond, wanted);
+      const columns = fitting(room - beyond, wanted);
       const across = Math.max(least, Math.min((room - beyond) / columns - GAP, MOST * wanted));
       return { ...spec, columns, spec: { ...spec.spec, width: across } };
     }
-    const columns = most(room, least);
+    const columns = fitting(room, least);
     if (margin === null) return { ...spec, columns };
     const across = Math.max(least, Math.min(room / columns, MOST * least)) - beyond;
     const sized = (panel) => ({ ...panel, width: across, height: square ? across : panel.height });
