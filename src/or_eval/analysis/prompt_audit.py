@@ -140,9 +140,9 @@ def prompt_audit(
     rows = []
     for (model, label), group in labelled.groupby(["model", "label"], sort=True):
         measure = MEASURES[Label(str(label))]
-        row = of_all.loc[(str(model), measure)]
-        as_labelled = Estimate(*row[["rate", "lower", "upper"]])
-        raw = as_labelled if found is None else Estimate(*row[with_bounds("raw")])
+        place = (str(model), measure)
+        as_labelled = Estimate(*of_all.loc[place, ["rate", "lower", "upper"]])
+        raw = as_labelled if found is None else Estimate(*of_all.loc[place, with_bounds("raw")])
         rows.append(
             {
                 "model": model,

@@ -119,7 +119,7 @@ def rates(
         "unscored": ~verdicts & ~failed,
         "errors": failed,
     }
-    table = groups.keys.assign(**{name: groups.count(flags) for name, flags in counted.items()})
+    table = groups.keys.assign(**{name: groups.counted(flags) for name, flags in counted.items()})
     told = groups.means(refused)
     table["families"] = [len(np.unique(families)) for _, families in told]
     found_rates = [rate_interval(*of) for of in told]
@@ -220,16 +220,7 @@ def _kinds(
     members: Floats | None = None,
     errors: Floats | None = None,
 ) -> pd.DataFrame:
-    """Give the share of responses of each kind in each group; a mean over prompts, as a rate is.
-
-    Args:
-        groups: The responses.
-        column: Their column that names kinds.
-        names: The kinds.
-        known: Which responses count.
-        members: How far each is of each kind, where that isn't what the column says.
-        errors: The error of the shares that corrections leave: (groups, kinds).
-    """
+    """Give the share of responses of each kind in each group; a mean over prompts, as a rate is."""
     parts = []
     for at, name in enumerate(names):
         flags = (groups.frame[column] == name).fillna(False).to_numpy(bool) & known
@@ -237,15 +228,17 @@ def _kinds(
         shares = [rate_interval(*of) for of in groups.means(values)]
         if errors is not None:
             shares = [widened(one, e, SHARE) for one, e in zip(shares, errors[:, at], strict=True)]
-        counts = {column: str(name), "n": groups.count(flags), "total": groups.count(known)}
+        table = groups.keys.assign(n=groups.counted(flags), total=groups.counted(known), _at=at)
+        table[column] = str(name)
         figures = pd.DataFrame(shares, columns=["share", "lower", "upper"])
-        parts.append(pd.concat([groups.keys.assign(**counts, _at=at), figures], axis=1))
-    columns = [*(name for name in groups.keys if name != "measure"), column, "n", "total"]
-    columns += ["share", "lower", "upper"]
+        parts.append(pd.concat([table, figures], axis=1))
+    by = [str(name) for name in groups.keys if name != "measure"]
+    columns = [*by, column, "n", "total", "share", "lower", "upper"]
     if not parts:
         return pd.DataFrame(columns=columns)
-    order = [*(name for name in groups.keys if name != "measure"), "_at"]
-    return pd.concat(parts).sort_values(order, kind="stable", ignore_index=True)[columns]
+    table = pd.concat(parts, ignore_index=True)
+    table = table.sort_values([*by, "_at"], kind="stable", ignore_index=True)
+    return table[columns]
 
 
 def _means(weights: Floats, is_class: NDArray[np.bool_], refused: pd.Series[float]) -> Floats:
@@ -254,12 +247,7 @@ def _means(weights: Floats, is_class: NDArray[np.bool_], refused: pd.Series[floa
 
 
 def _as_expected(refused: pd.Series[float], is_class: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Give how far responses are of each class, where they are refusals as far as is expected.
-
-    Args:
-        refused: How far each is a refusal.
-        is_class: Whether each is said to be of a class, answers first: (responses, classes).
-    """
+    """Give how far responses are of each class, where they are refusals as far as is expected."""
     value = refused.to_numpy()
     kinds = is_class[:, 1:].astype(np.float64)
     usual = kinds.sum(axis=0) / kinds.sum() if kinds.any() else np.eye(kinds.shape[1])[-1]
@@ -355,10 +343,10 @@ class _Groups(NamedTuple):
 
     frame: pd.DataFrame
     keys: pd.DataFrame
-    group: NDArray[np.int64]
-    cell: NDArray[np.int64]
-    group_of: NDArray[np.int64]
-    family_of: NDArray[np.int64]
+    group: NDArray[Any]
+    cell: NDArray[Any]
+    group_of: NDArray[Any]
+    family_of: NDArray[Any]
     family: str
 
     @classmethod
@@ -371,28 +359,25 @@ class _Groups(NamedTuple):
         keys = groups.size().index.to_frame(index=False)
         keys["measure"] = keys["label"].map({label.value: name for label, name in measures.items()})
         family = "own_family" if "model" in by else "family"
-        group = groups.ngroup().to_numpy(np.int64)
-        cell = (
-            frame.groupby([*names, "id", *{"model"} - {*by}], sort=False)
-            .ngroup()
-            .to_numpy(np.int64)
-        )
+        group = groups.ngroup().to_numpy()
+        cells = frame.groupby([*names, "id", *{"model"} - {*by}], sort=False)
+        cell = cells.ngroup().to_numpy()
         _, first = np.unique(cell, return_index=True)
         families = pd.factorize(frame[family])[0]
         return cls(frame, keys, group, cell, group[first], families[first], family)
 
-    def count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def counted(self, flags: NDArray[np.bool_]) -> NDArray[Any]:
         """Count the responses of each group of which something holds."""
         return np.bincount(self.group[flags], minlength=len(self.keys))
 
     def rows(self) -> list[NDArray[np.intp]]:
         """Give the places of each group's responses."""
         order = np.argsort(self.group, kind="stable")
-        return np.split(order, np.cumsum(self.count(np.ones(len(order), bool)))[:-1])[
+        return np.split(order, np.cumsum(self.counted(np.ones(len(order), bool)))[:-1])[
             : len(self.keys)
         ]
 
-    def means(self, values: Floats) -> list[tuple[Floats, NDArray[np.int64]]]:
+    def means(self, values: Floats) -> list[tuple[Floats, NDArray[Any]]]:
         """Give for each group the mean of each cell, missing values aside, and its family."""
         known = ~np.isnan(values)
         size = np.bincount(self.cell[known], minlength=len(self.group_of))
