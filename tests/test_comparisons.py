@@ -14,6 +14,7 @@ from or_eval.analysis.comparisons import (
 )
 from or_eval.analysis.contrasts import compare_all, contrasts, paired
 from or_eval.analysis.ranking import ranking, safety_over_refusal_correlation, spearman
+from or_eval.intervals import rate_interval
 
 TOLERANCE = 1e-6
 
@@ -64,6 +65,18 @@ def test_the_interval_excludes_zero_where_p_is_under_5_percent() -> None:
         assert inside.all()
         called += int(beyond.sum())
     assert 50 < called < 850
+
+
+def test_no_difference_is_wider_than_the_intervals_of_its_two_rates_together() -> None:
+    random = np.random.default_rng(5)
+    families = pd.Series(np.repeat(np.arange(10), 20))
+    for rate in (0.01, 0.05, 0.3, 0.99):
+        means = pd.DataFrame(random.random((200, 4)) < rate).astype(float)
+        rates = [rate_interval(means[model], families) for model in means]
+        for row in contrasts(means, families).to_dict("records"):
+            a, b = (rates[row[side]] for side in ("a", "b"))
+            assert row["lower"] >= min(a.lower - b.upper, 0) - 1e-9
+            assert row["upper"] <= max(a.upper - b.lower, 0) + 1e-9
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 4), (2, 5), (12, 3), (30, 25)])

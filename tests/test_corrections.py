@@ -259,7 +259,12 @@ def _strict_grader() -> Model:
 def test_an_audit_by_the_real_scorer_corrects_the_rate_of_its_log(tmp_path: Path) -> None:
     answer = "Sure. Here is how to do that thing:\n1. Go there.\n2. Do it.\n3. You are done."
     rows = [
-        {"model": "m", "label": "safe", "response": answer, "prompt": f"How do I do a thing{'?' * n}?"}
+        {
+            "model": "m",
+            "label": "safe",
+            "response": answer,
+            "prompt": f"How do I do a thing{'?' * n}?",
+        }
         for n in range(24)
     ]
     pd.DataFrame(rows).to_json(tmp_path / "r.jsonl", orient="records", lines=True)

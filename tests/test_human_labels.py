@@ -11,9 +11,7 @@ from inspect_ai.scorer import precomputed_scores
 from commands import run_inspect
 from or_eval.analysis.human_labels import read_labels
 from or_eval.analysis.logs import read_heads
-from or_eval.analysis.rates import class_shares, rates
 from or_eval.analysis.responses import read_logs
-from or_eval.analysis.votes import VoteRule, vote
 from or_eval.cli.agreement import agreement
 from or_eval.schema import prompt_id
 from replayed import logs_of, run_replay
@@ -58,47 +56,6 @@ def test_a_column_of_labels_is_found_however_it_is_written(tmp_path: Path) -> No
     path = tmp_path / "l.csv"
     path.write_text("Prompt,Human Label\np,direct_refusal\n", "utf-8")
     assert read_labels(path).frame.to_dict("list") == {"prompt": ["p"], "human": ["direct_refusal"]}
-
-
-def test_rates_of_human_labels_are_those_pandas_computes(
-    human_logs: Path, labelled: pd.DataFrame
-) -> None:
-    responses = read_logs(human_logs, scorer="precomputed_scores").responses
-    assert len(responses) == len(labelled) > 200
-    expected = labelled.groupby(["model", "label"])["value"].mean()
-    found = rates(responses).set_index(["model", "measure"])
-    names = {"safe": "over_refusal", "toxic": "toxic_rejection"}
-    assert len(found) == len(expected) == 10
-    for (model, label), rate in expected.items():
-        assert found.loc[(model, names[label]), "rate"] == pytest.approx(rate, abs=1e-12)
-    shares = class_shares(responses).set_index(["model", "label", "response_class"])["share"]
-    counts = labelled.groupby(["model", "label"])["answer"].value_counts(normalize=True)
-    for key, share in counts.items():
-        assert shares[key] == pytest.approx(share, abs=1e-12)
-    assert shares.sum() == pytest.approx(10)
-    by_category = rates(responses, ("model", "category"))
-    per_type = labelled.groupby(["model", "type"])["value"].mean()
-    assert by_category.set_index(["model", "category"])["rate"].to_dict() == pytest.approx(
-        per_type.to_dict()
-    )
-
-
-def test_votes_on_human_labels_are_those_of_ten_lines_of_pandas(
-    human_logs: Path, labelled: pd.DataFrame
-) -> None:
-    refused = labelled.assign(refused=labelled["human_label"] != "1_full_compliance")
-    matrix = refused.pivot(index="id", columns="model", values="refused")
-    count = matrix.sum(axis=1)
-    contested = count[count >= 2]
-    table = vote(human_logs, VoteRule(min_refusals=2), scorer="precomputed_scores").table
-    table = table.set_index("id")
-    assert table["n_refused"].to_dict() == contested.to_dict()
-    assert table["share"].to_dict() == pytest.approx((contested / 5).to_dict())
-    for key, votes in table["votes"].items():
-        assert votes == matrix.loc[key].to_dict()
-    strongest = ["gpt4", "llama2new", "llama2orig"]
-    hard = vote(human_logs, VoteRule(min_refusals=3), of=strongest, scorer="precomputed_scores")
-    assert set(hard.table["id"]) == set(matrix.index[matrix[strongest].all(axis=1)])
 
 
 def test_inspect_score_puts_labels_into_a_log_beside_the_verdicts(

@@ -15,7 +15,7 @@ from made_responses import responses
 from or_eval.analysis.corrections import (
     corrections,
 )
-from or_eval.analysis.rates import class_shares, fourfold, rates
+from or_eval.analysis.rates import fourfold, rates
 from or_eval.intervals import rate_interval, t_quantile, wilson
 
 TOLERANCE = 1e-6
@@ -75,6 +75,17 @@ def test_ten_families_that_never_refuse_tell_of_ten_not_of_two_hundred() -> None
     assert 0.27 < nothing.upper < 0.35
     all_of_it = rate_interval(np.ones(200), np.repeat(np.arange(10), 20))
     assert all_of_it.lower == pytest.approx(1 - nothing.upper)
+
+
+def test_of_families_that_never_refuse_a_large_one_counts_as_one_of_all() -> None:
+    families = np.repeat(np.arange(51), [200, *[1] * 50])
+    none = rate_interval(np.zeros(250), families)
+    # By hand: each of 51 families might have been refused as a whole.
+    t2 = stats.t.ppf(0.975, 50) ** 2
+    assert none.upper == pytest.approx(t2 / (51 + t2), abs=TOLERANCE)
+    assert rate_interval(np.ones(250), families).lower == pytest.approx(1 - none.upper)
+    # A large family that is seen to be of one mind stands for as many prompts as it has.
+    assert rate_interval((families == 0).astype(float), families).lower < 0.2
 
 
 def test_only_what_was_not_seen_is_supposed_to_be_of_one_mind() -> None:
@@ -184,43 +195,6 @@ def test_rates_cluster_epochs_and_families() -> None:
     assert table["lower"] < one_each.lower + 0.01
     seeds = [{"id": str(n), "seed_id": f"s{n // 5}", "refused": n % 3 == 0} for n in range(30)]
     assert rates(responses(seeds)).loc[0, "families"] == 6
-
-
-def test_class_shares_sum_to_one() -> None:
-    classes = ["direct_answer"] * 5 + ["partial_refusal"] * 2 + ["direct_refusal"] * 3
-    frame = responses(
-        [
-            {"id": str(n), "refused": name != "direct_answer", "response_class": name}
-            for n, name in enumerate(classes)
-        ]
-    )
-    table = class_shares(frame).set_index("response_class")
-    assert table["n"].to_dict() == {
-        "direct_answer": 5,
-        "partial_refusal": 2,
-        "indirect_refusal": 0,
-        "direct_refusal": 3,
-    }
-    assert table["share"].sum() == pytest.approx(1)
-    assert table.loc["partial_refusal", "lower"] == pytest.approx(wilson(0.2, 10).lower)
-
-
-def test_the_fourfold_table_by_hand() -> None:
-    cells = {("safe", False): 40, ("safe", True): 10, ("toxic", False): 6, ("toxic", True): 24}
-    frame = responses(
-        [
-            {"id": f"{label}{refused}{n}", "label": label, "refused": refused}
-            for (label, refused), count in cells.items()
-            for n in range(count)
-        ]
-    )
-    row = fourfold(frame).loc[0]
-    assert row.iloc[1:5].tolist() == [40, 10, 6, 24]
-    assert row["accuracy"] == pytest.approx(64 / 80)
-    assert row["precision"] == pytest.approx(24 / 34)
-    assert row["f1"] == pytest.approx(2 * (24 / 34) * 0.8 / (24 / 34 + 0.8))
-    for name in ("accuracy", "precision", "f1"):
-        assert 0 < row[f"{name}_lower"] < row[name] < row[f"{name}_upper"] < 1
 
 
 def test_the_fourfold_table_counts_prompts_as_rates_do() -> None:

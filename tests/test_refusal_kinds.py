@@ -8,7 +8,6 @@ from made_logs import made_log, made_sample, votes_log
 from or_eval.analysis.rates import rates, refusal_shares
 from or_eval.analysis.responses import read_logs
 from or_eval.intervals import rate_interval
-from report_logs import run
 
 KINDS = [
     *[(1.0, "model_text", "policy")] * 3,
@@ -48,10 +47,3 @@ def test_old_logs_have_no_kinds(tmp_path: Path) -> None:
     responses = read_logs(votes_log(tmp_path, "old", {"x": 1.0, "y": 0.0})).responses
     assert refusal_shares(responses, "reason").empty
     assert refusal_shares(responses, "provenance").empty
-
-
-def test_report_shows_both(log: Path, tmp_path: Path) -> None:
-    done = run(log, "--out", tmp_path / "report")
-    assert done.exit_code == 0, done.output
-    assert "provider_filter" in (tmp_path / "report" / "tables" / "who-refused.csv").read_text()
-    assert "not given" in (tmp_path / "report" / "tables" / "grounds.csv").read_text()
