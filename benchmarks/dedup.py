@@ -3,7 +3,6 @@
     python benchmarks/dedup.py --part letters [--rows 50000]
     python benchmarks/dedup.py --part meaning [--rows 50000] [--model FOLDER_OR_NAME]
     python benchmarks/dedup.py --part million [--rows 1000000]
-    python benchmarks/dedup.py --part vectors [--rows 1000000]
 
 ``letters`` and ``meaning`` look for near duplicates among made-up prompts, a tenth of them planted
 copies of others: lightly edited, with two typos, or put in other words. They say how long it takes
@@ -13,8 +12,7 @@ hard case for either way. The model of ``meaning`` is that of the package gt-all
 unless another is given.
 
 ``million`` looks for near duplicates by their letters among texts of made-up words, of which a
-tenth are copies with two typos; ``vectors`` among made-up embeddings of 384 dimensions that lie in
-clusters: its time, its recall, and its memory (target: 8 GB at most).
+tenth are copies with two typos.
 
 Times are of the processor, so that a machine that others use as well doesn't change them much.
 """
@@ -31,12 +29,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from or_eval.dataset_builders.similarity.embeddings import embed
 from or_eval.dataset_builders.similarity.near_by_letters import bands_of, near_texts_within
 from or_eval.dataset_builders.similarity.near_by_meaning import near_duplicates_within
-from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates, Vectors
+from or_eval.dataset_builders.similarity.near_duplicates import NearDuplicates
 from or_eval.dataset_builders.stages.dedup import LETTERS_THRESHOLD, MEANING_THRESHOLD
 from timing import peak_mb, timed
 
@@ -122,9 +118,7 @@ class Planted(NamedTuple):
 def main() -> None:
     """Run a part and print what it measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--part", choices=("letters", "meaning", "million", "vectors"), required=True
-    )
+    parser.add_argument("--part", choices=("letters", "meaning", "million"), required=True)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--model", default=None)
     arguments = parser.parse_args()
@@ -136,15 +130,10 @@ def main() -> None:
             meaning_part(rows, arguments.model or packaged_model())
         case "million":
             letters_part(planted_words(rows))
-        case "vectors":
-            vectors = clustered_vectors(rows)
-            print(f"{len(vectors):,} embeddings of {vectors.shape[1]} dimensions")
-            near = partial(near_duplicates_within, vectors, MEANING_THRESHOLD, exact_up_to=0)
-            search("search in cells", near)
     print(f"peak memory          {peak_mb() / 1000:.2f} GB")
 
 
-def search(name: str, find: Callable[[], NearDuplicates], planted: Planted | None = None) -> None:
+def search(name: str, find: Callable[[], NearDuplicates], planted: Planted) -> None:
     """Look for near duplicates, and print how long that takes and what is found."""
     found, took = timed(find)
     print(f"{name:20} {took.cpu:.1f} s")
@@ -152,7 +141,7 @@ def search(name: str, find: Callable[[], NearDuplicates], planted: Planted | Non
     if found.sampled is not None and found.sampled.pairs:
         recall = found.sampled.found / found.sampled.pairs
         print(f"    recall on the sample            {recall:.4f} of {found.sampled.pairs:,} pairs")
-    for kind, pairs in (planted.pairs if planted is not None else {}).items():
+    for kind, pairs in planted.pairs.items():
         noticed = sum(found.of[one] >= 0 or found.of[other] >= 0 for one, other in pairs)
         print(f"    {kind + ', one dropped':31} {noticed / len(pairs):.4f}")
 
@@ -160,10 +149,10 @@ def search(name: str, find: Callable[[], NearDuplicates], planted: Planted | Non
 def letters_part(planted: Planted) -> None:
     """Look for near duplicates by their letters, and count the planted ones found."""
     print_planted(planted)
-    texts = planted.prompts
-    bands, took = timed(bands_of, texts, LETTERS_THRESHOLD)
+    bands, took = timed(bands_of, planted.prompts, LETTERS_THRESHOLD)
     print(f"bands                {took.cpu:.1f} s")
-    search("comparing", lambda: near_texts_within(texts, bands, LETTERS_THRESHOLD), planted)
+    near = partial(near_texts_within, planted.prompts, bands, LETTERS_THRESHOLD)
+    search("comparing", near, planted)
 
 
 def meaning_part(rows: int, model: str) -> None:
@@ -244,32 +233,6 @@ def mistyped(text: str, lot: random.Random) -> str:
     one, two = text[at], text[at + 1]
     changed = lot.choice((two + one, two, one + one + two, lot.choice("etaoinshr") + two))
     return text[:at] + changed + text[at + 2 :]
-
-
-def clustered_vectors(rows: int, dimensions: int = 384) -> Vectors:
-    """Make up embeddings: about 1,000 a topic, a fifth of them near duplicates of another one.
-
-    Two of a topic are 0.6 similar, a near duplicate and its original between 0.88 and 0.99.
-    """
-    lot = np.random.default_rng(SEED)
-    topics = unit(lot.standard_normal((max(1, rows // 1000), dimensions), np.float32))
-    vectors = topics[lot.integers(len(topics), size=rows)] * np.float32(0.6**0.5)
-    for start in range(0, rows, 50_000):
-        part = vectors[start : start + 50_000]
-        part += unit(lot.standard_normal(part.shape, np.float32)) * np.float32(0.4**0.5)
-        copies = len(part) // 5
-        near = lot.uniform(0.88, 0.99, (copies, 1)).astype(np.float32)
-        originals = unit(part[lot.integers(copies, len(part), size=copies)])
-        noise = unit(lot.standard_normal(originals.shape, np.float32))
-        part[:copies] = near * originals + np.sqrt(1 - near**2) * noise
-        vectors[start : start + 50_000] = unit(part)
-    return vectors
-
-
-def unit(vectors: Vectors) -> Vectors:
-    """Scale rows to length 1."""
-    scaled: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return scaled
 
 
 def packaged_model() -> str:
