@@ -199,7 +199,7 @@ def _not_declined(outline: Outline, asked: frozenset[Act]) -> Ruling:
     if rebuke is not None and Act.ASKS_HOW in asked:
         return Ruling(ResponseClass.INDIRECT_REFUSAL, ((rebuke, Act.REBUKE),))
     evaded = next((act for act in _EVADES if act in first.acts), None)
-    if evaded is not None:
+    if evaded is not None and not any(r.does(Act.PIVOT) for r in outline.opening[:2]):
         if substance(outline.spoken) >= ANSWERED_AFTER_WORDS:
             return _answer(outline)
         says_no = evaded is Act.NO_ACCESS
