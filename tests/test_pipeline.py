@@ -24,6 +24,7 @@ from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.models import Asking
 from or_eval.dataset_builders.engine.readiness import check_ready
+from or_eval.dataset_builders.engine.replies import Replies
 from or_eval.dataset_builders.engine.run import Build, Selection
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
@@ -172,6 +173,9 @@ def test_the_plan_tells_what_is_left_to_do(builder: Builder) -> None:
     assert [s.done for s in after] == [True, True, False]
     assert after[2].why == "changed: parameters (word)"
     assert len(builder.server.requests) == 11
+    with Replies(builder.out) as held:  # as a build does that is running
+        held.end("some question", 1)
+        assert [s.done for s in planned(builder.build("louder.word=roar"))] == [True, True, False]
 
 
 def test_a_folder_of_something_else_is_left_alone(builder: Builder) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -57,7 +59,10 @@ def planned(build: Build) -> list[PlannedStage]:
         build: The build.
     """
     found: dict[str, PlannedStage] = {}
-    measured = {(one.stage, one.role, one.model): one for one in spent_in(build.out, {})}
+    spent: list[Spent] = []
+    with suppress(sqlite3.OperationalError):  # of a build that is running, which holds the replies
+        spent = spent_in(build.out, {})
+    measured = {(one.stage, one.role, one.model): one for one in spent}
     for entry in build.recipe.stages:
         tokens = max((found[name].row_tokens for name in entry.needs), default=SHORT_PROMPT_TOKENS)
         stored, why = build.state(entry)

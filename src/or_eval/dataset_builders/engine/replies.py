@@ -26,6 +26,8 @@ REPLIES_ANY = "replies*.sqlite*"
 _OF_WORKER, _OF_WORKERS = "replies-{}.sqlite", "replies-*.sqlite"
 _OLDER = "ledger.sqlite"
 _LOOKED_UP = 500
+_SECONDS = 0.5
+"""Until a file that another process holds counts as held."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS replies
     (key TEXT, n INTEGER, reply BLOB, PRIMARY KEY (key, n)) WITHOUT ROWID;
@@ -73,7 +75,7 @@ class Replies:
         path = folder / (REPLIES if worker is None else _OF_WORKER.format(worker))
         # Inspect's displays differ in the thread that they run tasks in.
         self._base = sqlite3.connect(
-            _uri(path), uri=True, isolation_level=None, check_same_thread=False
+            _uri(path), uri=True, timeout=_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
             # So a reply costs some hundredth of what Inspect does for it, and a killed process
