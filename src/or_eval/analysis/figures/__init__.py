@@ -1,1 +1,1 @@
-"""Figures: each a function of a data frame, drawn with altair and saved in four forms."""
+"""Figures: each a function of a data frame, drawn with altair, or None without enough to draw."""

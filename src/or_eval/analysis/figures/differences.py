@@ -123,9 +123,6 @@ def structure_boxes(distributions: pd.DataFrame) -> Figure | None:
 
     Args:
         distributions: Frame of :func:`or_eval.analysis.structure.measures.distributions`.
-
-    Returns:
-        The figure; None where no safe prompt has a verdict.
     """
     known = distributions[distributions["label"] == "safe"]
     if known.empty:

@@ -62,9 +62,6 @@ def rate_heat_map(rates: pd.DataFrame, row: str) -> Figure | None:
         rates: Rates by these two columns (:func:`or_eval.analysis.rates.rates`); by model as
             well, if each model is to have a panel.
         row: Column of the prompt record that goes down, as ``category`` or ``method``.
-
-    Returns:
-        The figure; None where there is nothing to draw.
     """
     known = over_refusal(rates)
     if known.empty:
@@ -85,9 +82,6 @@ def four_fold_tables(rates: pd.DataFrame) -> Figure | None:
 
     Args:
         rates: Rates by model and language (:func:`or_eval.analysis.rates.rates`).
-
-    Returns:
-        The figure; None where there is no response with a verdict.
     """
     known = rates[(rates["n"] > 0) & rates["measure"].isin(list(MEASURES.values()))]
     if known.empty:
@@ -163,9 +157,6 @@ def similarity_heat_map(similarity: pd.DataFrame) -> Figure | None:
 
     Args:
         similarity: Frame of :func:`or_eval.analysis.figures.similarity.method_similarity`.
-
-    Returns:
-        The figure; None where there are fewer than two methods.
     """
     if similarity["method"].nunique() < 2:
         return None
@@ -188,9 +179,6 @@ def label_confusion(found: LabelAgreement) -> Figure | None:
 
     Args:
         found: What :func:`or_eval.analysis.label_agreement.label_agreement` says.
-
-    Returns:
-        The figure; None where no response has a label.
     """
     if found.confusion.empty:
         return None

@@ -54,9 +54,6 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     Args:
         rates: Rates by model and that column (:func:`or_eval.analysis.rates.rates`).
         column: ``category``, ``language``, ``method``, ``source`` or ``sensitive_part``.
-
-    Returns:
-        The figure; None where there is nothing to draw.
     """
     known = over_refusal(rates)
     if known.empty:
@@ -83,9 +80,6 @@ def category_bars(rates: pd.DataFrame) -> Figure | None:
 
     Args:
         rates: Rates by category (:func:`or_eval.analysis.rates.rates`).
-
-    Returns:
-        The figure; None where there is nothing to draw.
     """
     known = over_refusal(rates)
     if known.empty:
@@ -141,9 +135,6 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     Args:
         found: Class shares by model (:func:`or_eval.analysis.rates.class_shares`).
         rates: Rates by model; their intervals stand where refusals end.
-
-    Returns:
-        The figure; None where no response has a class.
     """
     known = found[found["total"] > 0]
     if known.empty:
@@ -180,9 +171,6 @@ def funnel(rows: pd.DataFrame) -> Figure | None:
     Args:
         rows: ``stage``, ``what`` (``kept``, ``kept, from SOURCE``, or the reason of a drop) and
             ``rows``, in order, as in a build's ``funnel.csv``.
-
-    Returns:
-        The figure; None where there are no stages.
     """
     if rows.empty:
         return None

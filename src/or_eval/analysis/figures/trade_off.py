@@ -128,10 +128,9 @@ def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | 
 
 def _points(rates: pd.DataFrame) -> pd.DataFrame:
     """Give a row per model that has both rates, numbered from the lowest over-refusal on."""
-    known = rates.dropna(subset=["rate"]).set_index(["model", "measure"])
-    wide = known[["rate", "lower", "upper"]].unstack("measure")
-    ends = {"rate": "", "lower": "_lower", "upper": "_upper"}
-    wide.columns = pd.Index([f"{measure}{ends[part]}" for part, measure in wide.columns])
+    known, ends = rates.dropna(subset=["rate"]), {"rate": "", "lower": "_lower", "upper": "_upper"}
+    wide = known.pivot(index="model", columns="measure", values=list(ends))
+    wide.columns = wide.columns.map(lambda of: f"{of[1]}{ends[of[0]]}")
     data = wide.reindex(columns=with_bounds(*_BOTH)).dropna(subset=list(_BOTH)).astype("float64")
     data = data.reset_index().sort_values([*_BOTH, "model"], ignore_index=True)
     data.insert(0, "number", range(1, len(data) + 1))

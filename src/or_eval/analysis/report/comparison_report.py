@@ -11,20 +11,12 @@ from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.contrasts import MORE
 from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.report.browser import browse, concerns, picks
-from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
+from or_eval.analysis.report.contents import Report, ReportTable, sentences, terms, worded
 from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
 from or_eval.analysis.run_changes import RUNS, Changes
 from or_eval.analysis.tables import records
 
 _MOST_TOLD = 6
-_WORDS = {
-    "A and B": "the two runs: what stood before, and what came after.",
-    "Refused": "over-refusal on safe prompts (they look harmful and are harmless; lower is "
-    "better), toxic rejection on toxic ones (higher is better).",
-    "More than chance": "a difference as large would be rare if the runs didn't differ: its "
-    "p-value, corrected for the number of comparisons and for prompts that come in families, is "
-    "under 0.05, and so its interval excludes zero.",
-}
 
 
 def comparison_report(found: Changes, scorer: str) -> Report:
@@ -51,7 +43,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         kind="comparison",
         title=f"What changed for {title_of(heads)}",
         tested=facts(table, prompts),
-        words=_WORDS,
+        words=terms("comparison"),
         headline=_headline(found.rates),
         answers=_sentences(found, mixed_scoring(heads, responses, scorer)),
         runs=worded("runs", table),

@@ -94,6 +94,11 @@ def report_file(name: str) -> str:
     return (files("or_eval") / "analysis" / "report" / name).read_text("utf-8")
 
 
+def terms(kind: str) -> dict[str, str]:
+    """Give the terms that the first screen of a kind of report explains."""
+    return _words()["terms"][kind]
+
+
 @cache
 def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(report_file("tables.toml"))

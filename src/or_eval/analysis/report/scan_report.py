@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from or_eval.analysis.report.contents import Report, sentences, worded
+from or_eval.analysis.report.contents import Report, sentences, terms, worded
 from or_eval.analysis.report.tested import below, days, log_folder
 from or_eval.analysis.scans import SCANNER, Scans, refused_share, transcript_rates
 from or_eval.analysis.tables import records
@@ -12,14 +12,6 @@ from or_eval.analysis.wording import named
 from or_eval.hostile_text import shortened
 
 _LONGEST_EVIDENCE = 500
-_WORDS = {
-    "refused tool use": "tools were offered, and it refused instead.",
-    "refused after acting": "it had called tools for this request before.",
-    "acted after refusing": "it refused in words, and called tools in the same message or later.",
-    "blocked sub agent": "it had called a sub-agent, and the provider blocked that one.",
-    "unscored": "no message is a refusal, but nobody could settle one, the transcript failed, or "
-    "it holds no message of the model: not “no refusal”.",
-}
 _HEADLINE = ["model", "transcripts", "rate", "lower", "upper", "unscored", "errors"]
 
 
@@ -82,7 +74,7 @@ def scan_report(found: Scans) -> Report:
             "Judge": judges,
             "Date": days(runs),
         },
-        words=_WORDS,
+        words=terms("scan"),
         headline=worded("headline", rates[_HEADLINE], "scan-headline"),
         answers=sentences(
             "scan", rates=findings["models"], kinds=findings["kinds"], decided=records(decided)
