@@ -128,14 +128,15 @@ def picks(responses: pd.DataFrame, flags: pd.DataFrame, found: Browser) -> list[
     if thing == "response":
         order = order.assign(models=concern.groupby(responses["id"]).sum())
     held = {record["id"]: record["prompt"] for record in found.prompts}
+    counts = {str(key): int(count) for key, count in order["models"].items()}
     return [
         Pick(
-            visible(str(key)),
-            shortened(" ".join(held[visible(str(key))].split()), _PICK_LIMIT),
-            f"{count} of {counted(int(of[key]), thing)}" if of[key] > 1 else "",
+            visible(key),
+            shortened(" ".join(held[visible(key)].split()), _PICK_LIMIT),
+            f"{count} of {counted(int(of.loc[key]), thing)}" if of.loc[key] > 1 else "",
         )
-        for key, count in order["models"].items()
-        if visible(str(key)) in held
+        for key, count in counts.items()
+        if visible(key) in held
     ][:_PICKS]
 
 
@@ -148,7 +149,7 @@ def _by_models(responses: pd.DataFrame, concern: pd.Series[bool]) -> pd.DataFram
     share = concern.groupby(responses["id"], sort=False).mean().reindex(models.index)
     certain = certain.reindex(models.index, fill_value=0)
     frame = pd.DataFrame({"certain": certain, "models": models, "share": share})
-    return frame.sort_values(list(frame), ascending=False, kind="stable")
+    return frame.sort_values(["certain", "models", "share"], ascending=False, kind="stable")
 
 
 def _chosen(responses: pd.DataFrame, flags: pd.DataFrame) -> list[str]:

@@ -96,7 +96,7 @@ def report_file(name: str) -> str:
 
 def terms(kind: str) -> dict[str, str]:
     """Give the terms that the first screen of a kind of report explains."""
-    return _words()["terms"][kind]
+    return dict(_words()["terms"][kind])
 
 
 @cache
