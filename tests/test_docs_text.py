@@ -29,6 +29,9 @@ _INLINE = re.compile(r"`([^`\n]+)`")
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]+)")
 _NAMED = re.compile(r"\bor_eval/([a-z_0-9]+)\b(?!\.)")
 _DOTTED = re.compile(r"\bor_eval(?:\.\w+)+")
+_FUNCTION = re.compile(r"`((?!or_eval\.)[a-z_]+\.[a-z]+_[a-z_]+)`")
+"""What pages call by its module alone is of ``or_eval.analysis``."""
+_NO_MODULES = ("meta.", "seeds.")
 _PATH = re.compile(r"(?<![\w./-])(?:src|benchmarks|tests|docs)/[\w./-]*\w")
 _KINDS = ("task", "scorer", "solver", "metric", "modelapi")
 _OF_OTHERS = {"--no-deps", "--gpus", "--jinja", "--strict"}
@@ -99,6 +102,9 @@ def test_everything_that_a_page_names_exists(page: Path) -> None:
         assert (ROOT / path).exists() or list(ROOT.glob(f"{path}*")), path
     for name in set(_DOTTED.findall(text)) - _GROUPS:
         _resolve(name)
+    for name in set(_FUNCTION.findall(text)):
+        if not name.startswith(_NO_MODULES):
+            _resolve(f"or_eval.analysis.{name}")
 
 
 def _flags() -> set[str]:

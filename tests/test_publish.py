@@ -1,6 +1,7 @@
 """The stage publish: files, card, and what is never published."""
 
 import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +88,22 @@ def test_the_same_rows_give_the_same_bytes_anywhere(built, tmp_path, monkeypatch
 )
 def test_the_card_says(card, line):
     assert line in card.splitlines() or line in card, card
+
+
+@pytest.mark.parametrize(
+    ("role", "model", "file"),
+    [
+        ("moderator", "vllm/meta-llama/Llama-Guard-3-8B", "panel/guard_formats.toml"),
+        ("grader", "vllm/NousResearch/Minos-v1", "judge/guards.toml"),
+        ("grader", "openai/gpt-5-mini", "judge/prompt.toml"),
+        ("moderator", "openai/gpt-5-mini", None),
+    ],
+)
+def test_the_words_that_each_kind_of_judge_was_sent_are_named(tmp_path, role, model, file):
+    facts = StageFacts("told", "moderate", 2, 2, {}, {role: [model]}, {}, {})
+    publish(tmp_path, earlier=[facts], recipe=RECIPE)
+    card = (tmp_path / "dataset" / "README.md").read_text("utf-8")
+    assert re.findall(r"\| told \| `((?:judge|panel)/[^`]+)`", card) == ([file] if file else [])
 
 
 def test_the_card_names_no_place(card, built):

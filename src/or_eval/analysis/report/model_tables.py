@@ -173,7 +173,7 @@ def difference_matrix(differences: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         differences: Of one label, a row per pair
-            (:func:`or_eval.analysis.comparisons.compare_columns`).
+            (:func:`or_eval.analysis.contrasts.contrasts`).
 
     Returns:
         A row per model and a column per model: how many percentage points more the row's model

@@ -33,6 +33,7 @@ from or_eval.dataset_builders.similarity.embedding_stage import EMBEDDING
 from or_eval.dataset_builders.writing.methods import load_method
 from or_eval.hostile_text import visible
 from or_eval.schema import Label, PromptRecord, taxonomies
+from or_eval.scorers.judge.guards import guard_for
 from or_eval.scorers.judge.panel import GRADER_ROLE
 from or_eval.sources import catalogue
 
@@ -45,6 +46,8 @@ REPOSITORY = "OWNER/NAME"
 """Stands in a card for the repository, until a push knows its name."""
 _TAGS = (TAG, "over-refusal", "refusal", "safety", "red-teaming")
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
+_JUDGE = Path(str(files("or_eval.scorers.judge")))
+_PANEL = Path(str(files("or_eval.dataset_builders.panel")))
 _JUDGED = ("moderation", "assessment")
 # What a model does in a role, where it must not judge its own work.
 _DOES = {
@@ -293,12 +296,16 @@ def _asked(stage: StageFacts) -> dict[str, list[str]]:
 
 def _prompts(stage: StageFacts) -> Iterable[tuple[str, str, str]]:
     """Give the files whose words were sent, those of judges and guards included."""
-    found, asked = dict(stage.prompts), stage.models
-    judge = Path(str(files("or_eval.scorers.judge")))
-    if GRADER_ROLE in asked:
-        found["judge/prompt.toml"] = digest(judge / "prompt.toml")
-    if any(map(format_for, [*asked.get(GRADER_ROLE, []), *asked.get(MODERATOR, [])])):
-        found["judge/guards.toml"] = digest(judge / "guards.toml")
+    found = dict(stage.prompts)
+    graders, moderators = stage.models.get(GRADER_ROLE, []), stage.models.get(MODERATOR, [])
+    guards = [name for name in graders if guard_for(name) is not None]
+    for folder, file, sent in (
+        (_JUDGE, "judge/prompt.toml", len(guards) < len(graders)),
+        (_JUDGE, "judge/guards.toml", bool(guards)),
+        (_PANEL, "panel/guard_formats.toml", any(map(format_for, moderators))),
+    ):
+        if sent:
+            found[file] = digest(folder / Path(file).name)
     return ((stage.name, name, mark) for name, mark in found.items())
 
 

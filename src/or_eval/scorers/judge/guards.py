@@ -80,14 +80,14 @@ def guards_from(path: str) -> tuple[Guard, ...]:
         ) from error
 
 
-def guard_for(judge: Model, further: tuple[Guard, ...] = ()) -> Guard | None:
+def guard_for(judge: str, further: tuple[Guard, ...] = ()) -> Guard | None:
     """Find the format of a judge by its name; None for one that is asked as any model is.
 
     Args:
-        judge: The judge.
+        judge: The judge's name.
         further: Formats that go before those that or-eval knows.
     """
-    name, known = judge.name.lower(), (*further, *bundled_guards())
+    name, known = judge.lower(), (*further, *bundled_guards())
     return next((guard for guard in known if any(part in name for part in guard.names)), None)
 
 

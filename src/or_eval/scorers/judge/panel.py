@@ -138,7 +138,7 @@ async def check_answering(judges: Sequence[Model], guards: tuple[Guard, ...] = (
         PrerequisiteError: One can't be asked.
     """
     for judge in judges:
-        guard = guard_for(judge, guards)
+        guard = guard_for(judge.name, guards)
         question: list[ChatMessage] = [ChatMessageUser(content=_QUESTION)]
         config = GenerateConfig(max_tokens=_REPLY_TOKENS)
         if guard is not None:
@@ -164,7 +164,7 @@ async def judge_response(
     case = case_for(request, response)
 
     def ask(judge: Model) -> Awaitable[Vote]:
-        guard = guard_for(judge, guards)
+        guard = guard_for(judge.name, guards)
         if guard is not None:
             return ask_guard(judge, guard, request, response)
         return ask_judge(judge, case)
