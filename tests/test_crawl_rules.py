@@ -41,7 +41,7 @@ SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"
     ("text", "said"),
     [
         ("sources: []\n", "line 1: the key 'contact' is missing"),
-        ("contact: nobody\nsources: []\n", "line 1: contact: 'nobody' is no e-mail address"),
+        ("contact: nobody\nsources: []\n", "line 1: 'contact': 'nobody' is no e-mail address"),
         (HEAD + SOURCE % ", licens: x", "line 3: there is no key 'licens' (the nearest is 'licence')"),
         (HEAD + "  - {name: board, start: 'https://example.org/q'}\n", "line 3: the key 'sources.0.licence' is missing"),
         (HEAD + SOURCE % ", follow: '['", "line 3: 'sources.0.follow.0': '[' is no pattern"),
@@ -52,7 +52,7 @@ SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"
         (HEAD + SOURCE.replace("https://example.org/q", "file:///etc/passwd") % "", "is no address such as"),
         (HEAD + SOURCE.replace("https://", "https://me:secret@") % "", "is no address such as"),
         ("[]", "must be a mapping"),
-        ("a: [", "is no YAML"),
+        ("a: [", "sources.yaml, line 1: "),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_sources_is_told_in_a_line(tmp_path: Path, text: str, said: str) -> None:

@@ -112,7 +112,7 @@ def test_a_stage_may_stand_before_the_one_it_needs(recipe_file) -> None:
         (GOOD, "stages: " + 3000 * "[" + 3000 * "]", "nested too deeply"),
         ("stage: moderate", 'stage: moderate\n    name: "a\\0b"', "line 8: 'a\\x00b' is no name"),
         ("    data: seeds.csv\n    label: toxic\n", "", "line 4: say 'per_category' to have seeds written"),
-        ("{input: moderate}", "{sice: 3}", "line 12: there is no key 'sice' here"),
+        ("{input: moderate}", "{sice: 3}", "line 12: there is no key 'sice' (the nearest is 'size')"),
     ],
 )  # fmt: skip
 def test_a_wrong_recipe_is_told_where(recipe_file, old: str, new: str, message: str) -> None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 import re2
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    ValidationError,
     field_validator,
     model_validator,
 )
 
-from or_eval.dataset_builders.engine.recipe import unknown_word
 from or_eval.dataset_builders.engine.yaml_lines import read_yaml
-from or_eval.dataset_builders.errors import BuildError
 from or_eval.sources.errors import shown
 
 Place = tuple[str, int]
@@ -47,6 +42,12 @@ def _address(text: str) -> str:
         whole = False
     if not whole or "@" in parts.netloc:
         raise ValueError(f"{shown(text)} is no address such as https://example.org/questions")
+    return text
+
+
+def _reachable(text: str) -> str:
+    if not re2.fullmatch(r"https?://\S+\.\S+|[^\s@]+@[^\s@]+", text):
+        raise ValueError(f"{shown(text)} is no e-mail address and no https:// address")
     return text
 
 
@@ -106,7 +107,7 @@ class Source(_Said):
 class SourcesFile(_Said):
     """All that a crawl is told; `docs/crawl.md` says what each key is."""
 
-    contact: str = Field(pattern=r"^(https?://\S+\.\S+|[^\s@]+@[^\s@]+)$")
+    contact: Annotated[str, AfterValidator(_reachable)]
     sources: tuple[Source, ...] = Field(min_length=1)
     known: tuple[str, ...] = ()
     shortest: int = Field(default=4, ge=1)
@@ -145,23 +146,8 @@ def load_sources(path: Path) -> SourcesFile:
     Raises:
         BuildError: It can't be read, or something in it is wrong; the message names the line.
     """
-    try:
-        document = read_yaml(path.read_text("utf-8"))
-    except OSError as error:
-        raise BuildError(f"{path}: can't be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BuildError(f"{path}: is no UTF-8 text ({error.reason})") from error
-    except yaml.YAMLError as error:
-        raise BuildError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(document.data, dict):
-        raise BuildError(f"{path}: must be a mapping with the keys 'contact' and 'sources'")
-    try:
-        return SourcesFile.model_validate(copy.deepcopy(document.data))
-    except ValidationError as error:
-        # A key written wrongly is missing as well; say the former.
-        first: Any = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
-        line = document.line(first["loc"])
-        raise BuildError(f"{path}, line {line}: {_problem(first)}") from error
+    document = read_yaml(path, "must be a mapping with the keys 'contact' and 'sources'")
+    return document.checked(SourcesFile, document.data)
 
 
 def place_of(url: str) -> Place:
@@ -176,21 +162,3 @@ def place_of(url: str) -> Place:
 
 def _manners(source: Source) -> tuple[object, ...]:
     return source.delay, source.concurrency, source.allow_private
-
-
-def _problem(error: Any) -> str:
-    *outer, key = error["loc"] or ("",)
-    named = ".".join(map(str, error["loc"]))
-    match error["type"]:
-        case "extra_forbidden":
-            fields = (Source if outer else SourcesFile).model_fields
-            return unknown_word("key", str(key), list(fields))
-        case "missing":
-            return f"the key '{named}' is missing"
-        case "value_error":
-            message = error["msg"].removeprefix("Value error, ")
-            return f"'{named}': {message}" if named else message
-        case _ if key == "contact":
-            return f"contact: {shown(error['input'])} is no e-mail address and no https:// address"
-        case _:
-            return f"'{named}': {error['msg']}, not {shown(error['input'])}"

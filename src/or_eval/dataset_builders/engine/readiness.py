@@ -11,10 +11,10 @@ from inspect_ai.model import GenerateConfig, Model
 
 from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.prices import price_of
-from or_eval.dataset_builders.engine.recipe import unknown_word
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.engine.stage import MODERATOR, TARGET, WRITER, Place
+from or_eval.dataset_builders.engine.yaml_lines import unknown_word
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import stage, stage_kinds
 from or_eval.solvers.structured_output import failure

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import yaml
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationError,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
 from or_eval.dataset_builders.engine.models import Binding, binding_of, by_name
 from or_eval.dataset_builders.engine.stage import Stage
-from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml
+from or_eval.dataset_builders.engine.yaml_lines import Document, Place, read_yaml, unknown_word
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import is_stage, stage, stage_kinds
 from or_eval.key_like import keys_in, secrets_of, texts_in, without_keys
 from or_eval.schema import taxonomies
 from or_eval.sources.errors import shown
 
-_Model = TypeVar("_Model", bound=BaseModel)
 _SUFFIX = ".yaml"
 _ROWS = "rows"
 RECIPES = "or_eval.recipes"
@@ -193,21 +183,6 @@ class _Entry(BaseModel):
     again: Again | None = None
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """A recipe while it is read: where it stands, and which values came from ``--set``."""
-
-    file: str
-    document: Document
-    changed: dict[Place, str]
-
-    def error(self, place: Place, problem: str) -> BuildError:
-        for length in range(len(place), 0, -1):
-            if place[:length] in self.changed:
-                return BuildError(f"--set {self.changed[place[:length]]}: {problem}")
-        return BuildError(f"{self.file}, line {self.document.line(place)}: {problem}")
-
-
 def _secret_texts(said: Any, *, header: bool = False) -> Iterator[str]:
     """Give the texts in a recipe that are headers, or that their name calls a secret."""
     if isinstance(said, dict):
@@ -252,27 +227,16 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
         BuildError: There is no such recipe, it can't be read, or something in it is wrong; the
             message names the file and line and, for a wrong word, the nearest right one.
     """
-    path = _path(str(recipe))
-    text = _text(path)
-    try:
-        document = read_yaml(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise BuildError(f"{path.name}, line {line}: {error.problem or error}") from error
-    except yaml.YAMLError as error:
-        raise BuildError(f"{path.name}: is no YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(document.data, dict):
-        raise BuildError(f"{path.name}, line 1: a recipe is a mapping with the key 'stages'")
-    data = copy.deepcopy(document.data)
-    changed = _change(data, changes)
-    reading = _Reading(path.name, document, changed)
+    document = read_yaml(_path(str(recipe)), "a recipe is a mapping with the key 'stages'")
+    data = document.data
+    document.changed.update(_change(data, changes))
     for found in keys_in(by_name(data), secrets_of(os.environ)):
         problem = f"{found}; a recipe is published with what it makes, so leave that out"
-        raise reading.error(found.place, problem)
-    head = _checked(_Head, data, (), reading)
+        raise document.error(found.place, problem)
+    head = document.checked(_Head, data)
     if head.taxonomy not in taxonomies():
-        raise reading.error(("taxonomy",), unknown_word("taxonomy", head.taxonomy, taxonomies()))
-    stages = [_stage(number, head.stages, reading) for number in range(len(head.stages))]
+        raise document.error(("taxonomy",), unknown_word("taxonomy", head.taxonomy, taxonomies()))
+    stages = [_stage(number, head.stages, document) for number in range(len(head.stages))]
     loaded = Recipe(
         name=head.name,
         title=head.title or head.name,
@@ -280,11 +244,11 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
         taxonomy=head.taxonomy,
         language=head.language,
         models=head.models,
-        stages=_in_order(stages, reading),
+        stages=_in_order(stages, document),
         data=data,
-        text=text,
+        text=document.text,
     )
-    _check_rounds(loaded, {item.name: number for number, item in enumerate(stages)}, reading)
+    _check_rounds(loaded, {item.name: number for number, item in enumerate(stages)}, document)
     return loaded
 
 
@@ -297,17 +261,8 @@ def _path(recipe: str) -> Path:
                      "path that ends in .yaml")  # fmt: skip
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise BuildError(f"{path}: can't be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BuildError(f"{path}: is no UTF-8 text ({error.reason})") from error
-
-
 def _change(data: dict[str, Any], changes: Sequence[str]) -> dict[Place, str]:
-    """Apply ``--set`` to a recipe's data; give the places changed, with the keys as given."""
+    """Apply ``--set`` to a recipe's data; give the places changed, with what changed them."""
     changed: dict[Place, str] = {}
     for change in changes:
         key, equals, text = change.partition("=")
@@ -320,7 +275,7 @@ def _change(data: dict[str, Any], changes: Sequence[str]) -> dict[Place, str]:
         *path, last = key.split(".")
         target, place = _target(data, path, key)
         target[last] = value
-        changed[(*place, last)] = key
+        changed[(*place, last)] = f"--set {key}"
     return changed
 
 
@@ -349,26 +304,26 @@ def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, 
     return target, place
 
 
-def _stage(number: int, entries: list[dict[str, Any]], reading: _Reading) -> RecipeStage:
+def _stage(number: int, entries: list[dict[str, Any]], document: Document) -> RecipeStage:
     said, place = entries[number], ("stages", number)
     kind, name = said.get("stage"), _name(said)
     if kind is None:
         problem = f"a stage has no key 'stage' (one of {', '.join(stage_kinds())})"
-        raise reading.error(place, problem)
+        raise document.error(place, problem)
     if not is_stage(str(kind)):
-        raise reading.error((*place, "stage"), unknown_word("stage", str(kind), stage_kinds()))
+        raise document.error((*place, "stage"), unknown_word("stage", str(kind), stage_kinds()))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         problem = f"{shown(name)} is no name (letters, digits, _ and -)"
-        raise reading.error((*place, "name"), problem)
+        raise document.error((*place, "name"), problem)
     own = stage(kind)
     of_entry = set(_Entry.model_fields) - set(own.model_fields)
-    entry = _checked(_Entry, {key: said[key] for key in said if key in of_entry}, place, reading)
+    entry = document.checked(_Entry, {key: said[key] for key in said if key in of_entry}, place)
     inputs = {_ROWS: (str(_name(entries[number - 1])),) if number else ()} | entry.input
     known = [_ROWS, *own.takes]
     if unknown := [port for port in inputs if port not in known]:
-        raise reading.error((*place, "input"), unknown_word("input", unknown[0], known))
+        raise document.error((*place, "input"), unknown_word("input", unknown[0], known))
     params = {key: said[key] for key in said if key not in of_entry}
-    checked = _checked(own, params, place, reading)
+    checked = document.checked(own, params, place, [*_Entry.model_fields])
     rows = inputs.pop(_ROWS)
     return RecipeStage(name, kind, rows, checked, inputs, entry.models, entry.again)
 
@@ -378,78 +333,32 @@ def _name(entry: dict[str, Any]) -> Any:
     return entry.get("name", Path(str(entry.get("stage"))).stem)
 
 
-def _checked(model: type[_Model], data: dict[str, Any], place: Place, reading: _Reading) -> _Model:
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        # A key written wrongly is missing as well; say the former.
-        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
-        where = (*place, *first["loc"])
-        raise reading.error(where, _problem(model, first)) from error
-
-
-def _problem(model: type[BaseModel], error: Any) -> str:
-    *outer, key = error["loc"] or ("",)
-    named = ".".join(map(str, error["loc"]))
-    match error["type"]:
-        case "extra_forbidden":
-            return unknown_word("key", str(key), _keys(model, outer))
-        case "missing":
-            return f"the key '{named}' is missing"
-        case "value_error":  # said by a check of ours
-            message = error["msg"].removeprefix("Value error, ")
-            return f"'{named}': {message}" if named else message
-        case _:
-            return f"'{named}': {error['msg']}, not {shown(error['input'])}"
-
-
-def _keys(model: type[BaseModel], outer: Sequence[Any]) -> list[str]:
-    """Give the keys that fit beside a wrong one; within nested data, none is known."""
-    if outer:
-        return []
-    return [*model.model_fields, *(() if model is _Head else _Entry.model_fields)]
-
-
-def unknown_word(what: str, word: str, known: Sequence[str] | dict[str, Any]) -> str:
-    """Say that a word is none of those known, and which of them is the nearest."""
-    if not known:
-        return f"there is no {what} '{word}' here"
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
-    hint = f"the nearest is '{near[0]}'" if near else f"there are: {', '.join(known)}"
-    return f"there is no {what} '{word}' ({hint})"
-
-
-def _check_part(giver: RecipeStage, part: str, reading: _Reading, place: Place) -> None:
-    if not part or (parts := giver.stage.parts()) is None:
-        return
-    if not any(fnmatchcase(part, known) for known in parts):
-        raise reading.error(place, f"{giver.name}: {unknown_word('part', part, parts)}")
-
-
-def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage, ...]:
+def _in_order(stages: list[RecipeStage], document: Document) -> tuple[RecipeStage, ...]:
     """Put stages after those that they need, otherwise as they stand in the recipe."""
     names = [item.name for item in stages]
     by_name = {item.name: item for item in stages}
     for number, item in enumerate(stages):
         place: Place = ("stages", number)
         if item.stage.once and item.kind in [other.kind for other in stages[:number]]:
-            raise reading.error(place, f"a recipe has one stage '{item.kind}', and this is another")
+            raise document.error(
+                place, f"a recipe has one stage '{item.kind}', and this is another"
+            )
         if item.name in names[:number]:
-            raise reading.error(place, f"two stages are called '{item.name}'; give one a 'name'")
+            raise document.error(place, f"two stages are called '{item.name}'; give one a 'name'")
         for reference in item.references:
             name, _, part = reference.partition(".")
             if name not in names:
-                raise reading.error((*place, "input"), unknown_word("stage", name, names))
+                raise document.error((*place, "input"), unknown_word("stage", name, names))
             parts = by_name[name].stage.parts() if part else None
             if parts is not None and not any(fnmatchcase(part, known) for known in parts):
                 problem = f"{name}: {unknown_word('part', part, parts)}"
-                raise reading.error((*place, "input"), problem)
+                raise document.error((*place, "input"), problem)
     try:
         TopologicalSorter({item.name: item.needs for item in stages}).prepare()
     except CycleError as error:
         circle = " → ".join(reversed(error.args[1]))
         first = names.index(error.args[1][0])
-        raise reading.error(
+        raise document.error(
             ("stages", first, "input"), f"these stages wait for each other: {circle}"
         ) from error
     found: list[RecipeStage] = []
@@ -458,7 +367,7 @@ def _in_order(stages: list[RecipeStage], reading: _Reading) -> tuple[RecipeStage
     return tuple(found)
 
 
-def _check_rounds(recipe: Recipe, numbers: Mapping[str, int], reading: _Reading) -> None:
+def _check_rounds(recipe: Recipe, numbers: Mapping[str, int], document: Document) -> None:
     """Make sure of what is repeated that it gives more, and is in one such part alone."""
     by_name = {item.name: item for item in recipe.stages}
     repeated: set[str] = set()
@@ -469,17 +378,17 @@ def _check_rounds(recipe: Recipe, numbers: Mapping[str, int], reading: _Reading)
         before = _path_to(item.name, by_name)
         if not item.stage.says_short:
             problem = f"the stage {item.kind} doesn't say what is short; 'balance' does"
-            raise reading.error(place, problem)
+            raise document.error(place, problem)
         if item.again.start not in before:
             problem = unknown_word("stage before it", item.again.start, sorted(before))
-            raise reading.error((*place, "from"), problem)
+            raise document.error((*place, "from"), problem)
         if not by_name[item.again.start].stage.gives_more:
             problem = f"the stage '{item.again.start}' gives no more than it gave; name one that "
-            raise reading.error((*place, "from"), problem + "writes")
+            raise document.error((*place, "from"), problem + "writes")
         part = [one.name for one in recipe.repeated(item)]
         if both := [name for name in part if name in repeated]:
             problem = f"the stage '{both[0]}' is in another part that is repeated"
-            raise reading.error(place, problem)
+            raise document.error(place, problem)
         repeated.update(part)
 
 
