@@ -217,7 +217,11 @@ def replayed_log(
         stats=EvalStats(started_at=now, completed_at=now, model_usage={name: ModelUsage()}),
         samples=samples,
     )
-    return score(log, [refusal(), outcome()], action="overwrite", copy=False) if scored else log
+    if not scored:
+        return log
+    # Logs tell of options what was given: all of them, as a task's do.
+    by_rules = refusal(fusion="cascade", audit=0.0, audit_seed=None)
+    return score(log, [by_rules, outcome()], action="overwrite", copy=False)
 
 
 def _samples(record: PromptRecord, responses: ResponseFile, model: str) -> Iterator[EvalSample]:
