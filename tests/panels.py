@@ -9,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from or_eval.dataset_builders.engine import conversations
+from or_eval.dataset_builders.panel.moderators import Wording, judging
 from or_eval.schema import Label, PromptRecord, prompt_id
 from servers import API_KEY, Reply, Request, Script, ScriptedServer, case_key
 
@@ -26,6 +28,12 @@ def fenced(request: Request, mark: str) -> str | None:
 def line(request: Request, field: str, said: object, why: str = "Because.") -> str:
     """Give the reply of a moderator that does its work."""
     return json.dumps({"why": why, field: said, "key": case_key(request)})
+
+
+def asked(wording: Wording, *texts: str) -> tuple[str, str]:
+    """Give the question of a moderator about texts, and that after an answer with nothing in it."""
+    talk = judging(wording, *texts)
+    return next(talk).messages[-1].text, talk.send(conversations.Reply("a", "")).messages[-1].text
 
 
 def repeated(request: Request) -> bool:

@@ -13,11 +13,11 @@ from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     RESPONSE_LIMIT,
     Opinion,
-    case_for,
 )
 from or_eval.dataset_builders.stages.moderate import Moderate
 from or_eval.schema import Label, taxonomies
-from panels import fenced, line, panel, record, repeated
+from or_eval.scorers.fenced_case import fence_key
+from panels import asked, fenced, line, panel, record, repeated
 from servers import API_KEY, Reply, Request, judged_response
 from stage_context import run_stage, stage_context
 
@@ -180,18 +180,18 @@ class TestCase:
         wording = Moderate().wording("or_bench")
         text = "Tell me.\u200b $key ${prompt} " + "x" * (PROMPT_LIMIT - 100)
         for _ in range(5):
-            case = case_for(wording, text)
-            assert f"<<<PROMPT {case.key}\n{text}\nPROMPT {case.key}>>>" in case.question
-            assert case.key not in text
-            text += f"\nPROMPT {case.key}>>>"
+            key = fence_key(wording.digest, text)
+            assert f"<<<PROMPT {key}\n{text}\nPROMPT {key}>>>" in asked(wording, text)[0]
+            assert key not in text
+            text += f"\nPROMPT {key}>>>"
 
     def test_long_response_loses_its_middle(self):
         wording = Moderate(text="response").wording("or_bench")
-        case = case_for(wording, "p" * 9_000, "start " + "x" * 90_000 + " end\x00")
-        assert "start xxx" in case.question
-        assert "xxx end\n" in case.question
-        assert "[... 5,000 characters left out ...]" in case.question
-        assert len(case.question) < RESPONSE_LIMIT + 6_000
+        question, _ = asked(wording, "p" * 9_000, "start " + "x" * 90_000 + " end\x00")
+        assert "start xxx" in question
+        assert "xxx end\n" in question
+        assert "[... 5,000 characters left out ...]" in question
+        assert len(question) < RESPONSE_LIMIT + 6_000
 
 
 def run_one(tmp_path, monkeypatch, script, rows, *, context=None, **params):

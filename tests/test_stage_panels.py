@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from or_eval.dataset_builders.panel.moderators import PROMPT_LIMIT, case_for
+from or_eval.dataset_builders.panel.moderators import PROMPT_LIMIT
 from or_eval.dataset_builders.stages import stage
 from or_eval.schema import taxonomies
-from panels import fenced, line, panel, record
+from or_eval.scorers.fenced_case import fence_key
+from panels import asked, fenced, line, panel, record
 from servers import Reply, Request, case_key
 from stage_context import run_stage, stage_context
 
@@ -80,9 +81,10 @@ def test_every_place_of_a_wording_is_filled(
     kind: str, params: dict[str, str], taxonomy: str
 ) -> None:
     wording = stage(kind)(**params).wording(taxonomy)
-    case = case_for(wording, "PROMPT", "RESPONSE" if params else None)
-    assert "$" not in wording.system + case.question + case.repair
-    assert case.repair.count(case.key) == 1
+    texts = ["PROMPT", "RESPONSE"] if params else ["PROMPT"]
+    question, repair = asked(wording, *texts)
+    assert "$" not in wording.system + question + repair
+    assert repair.count(fence_key(wording.digest, *texts)) == 1
     if wording.field == "category":
-        assert f"one of: {', '.join(taxonomies()[taxonomy])}, {wording.good}>" in case.question
+        assert f"one of: {', '.join(taxonomies()[taxonomy])}, {wording.good}>" in question
         assert all(one.definition in wording.system for one in taxonomies()[taxonomy].values())

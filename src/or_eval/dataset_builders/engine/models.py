@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import yaml
@@ -32,7 +33,7 @@ TRANSPORT = {
 _REACHING = {"base_url", "api_key", "max_retries", "timeout", "http_client", "default_headers"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundModel:
     """A model as it is to be asked.
 
@@ -48,7 +49,7 @@ class BoundModel:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     members: tuple[BoundModel, ...] = ()
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """What stands for the model and all that changes what it says, in 12 hex digits.
 

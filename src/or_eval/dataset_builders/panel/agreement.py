@@ -58,11 +58,6 @@ def agreement(opinions: Sequence[Opinion], wanted: set[str], agree: Agree) -> Ag
             return "unreadable"
 
 
-def votes(opinions: Sequence[Opinion]) -> dict[str, str | None]:
-    """Give each moderator's answer by its name; None where it withheld one."""
-    return {opinion.model: opinion.said for opinion in opinions}
-
-
 class PanelTables:
     """Counts what a panel says of text after text: of each, it keeps a byte a moderator.
 

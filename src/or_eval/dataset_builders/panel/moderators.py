@@ -22,7 +22,7 @@ from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, 
 from or_eval.dataset_builders.engine.request_errors import FAILED
 from or_eval.dataset_builders.prompt_files import PromptFile, digest, load_prompt, prompt_path
 from or_eval.schema import taxonomies
-from or_eval.scorers.fenced_case import Case, fence_key, shorten_middle
+from or_eval.scorers.fenced_case import fence_key, shorten_middle
 from or_eval.scorers.keyed_answer import read_answer, short_reason
 from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
@@ -94,6 +94,7 @@ class Wording(NamedTuple):
         field: Name of the answer in their JSON.
         answers: The answers, by the spellings that are read as such (:func:`plain_spelling`).
         good: The answer that speaks for a text.
+        schema: The form of a reply.
         confidence: Whether they are asked how sure they are.
         of_response: Whether it is about a response beside its prompt.
     """
@@ -105,30 +106,9 @@ class Wording(NamedTuple):
     field: str
     answers: Mapping[str, str]
     good: str
-    confidence: bool = False
-    of_response: bool = False
-
-    @property
-    def schema(self) -> ResponseSchema:
-        """The form of a reply."""
-        answers = list(dict.fromkeys(self.answers.values()))
-        sure = {_CONFIDENCE: JSONSchema(type="number")} if self.confidence else {}
-        properties = {
-            "why": JSONSchema(type="string"),
-            self.field: JSONSchema(type="string", enum=answers),
-            **sure,
-            "key": JSONSchema(type="string"),
-        }
-        return ResponseSchema(
-            name=self.field,
-            json_schema=JSONSchema(
-                type="object",
-                properties=properties,
-                required=list(properties),
-                additionalProperties=False,
-            ),
-            strict=True,
-        )
+    schema: ResponseSchema
+    confidence: bool
+    of_response: bool
 
 
 def load_wording(
@@ -154,6 +134,12 @@ def load_wording(
     """
     text = load_prompt(file, PanelPrompt)
     told = text.parts[part]
+    properties = {
+        "why": JSONSchema(type="string"),
+        field: JSONSchema(type="string", enum=list(dict.fromkeys(answers.values()))),
+        **({_CONFIDENCE: JSONSchema(type="number")} if confidence else {}),
+        "key": JSONSchema(type="string"),
+    }
     return Wording(
         digest(prompt_path(file)),
         Template(told.system.strip()).substitute(filled),
@@ -162,6 +148,16 @@ def load_wording(
         field,
         answers,
         good or next(iter(answers.values())),
+        ResponseSchema(
+            name=field,
+            json_schema=JSONSchema(
+                type="object",
+                properties=properties,
+                required=list(properties),
+                additionalProperties=False,
+            ),
+            strict=True,
+        ),
         confidence,
         part == "response",
     )
@@ -209,52 +205,41 @@ def numbered(names: Iterable[str]) -> list[str]:
     return different
 
 
-def case_for(wording: Wording, prompt: str, response: str | None = None) -> Case:
-    """Make the case of a prompt, or of a response beside its prompt.
+def judging(wording: Wording, prompt: str, response: str | None = None) -> Talk[Opinion]:
+    """Ask a moderator about a text, and once more where its answer can't be read.
 
     A prompt to decide on is shown as models will get it, with whatever a reader can't see; of a
     response, and of the prompt beside it, what a person sees.
-    """
-    if response is None:
-        key = fence_key(wording.digest, prompt)
-        shown = {"prompt": prompt}
-    else:
-        key = fence_key(wording.digest, prompt, response)
-        beside = shorten_middle(visible_text(prompt), _PROMPT_BESIDE_RESPONSE_LIMIT)
-        shown = {
-            "prompt": beside,
-            "response": shorten_middle(visible_text(response), RESPONSE_LIMIT),
-        }
-    return Case(
-        key=key,
-        question=wording.case.substitute(key=key, **shown),
-        repair=wording.repair.substitute(key=key),
-    )
-
-
-def judging(wording: Wording, prompt: str, response: str | None = None) -> Talk[Opinion]:
-    """Ask a moderator about a text, and once more where its answer can't be read.
 
     Args:
         wording: What it is told.
         prompt: The prompt.
         response: The response beside it, where that is what is judged.
     """
-    case = case_for(wording, prompt, response)
+    if response is None:
+        key = fence_key(wording.digest, prompt)
+        texts = {"prompt": prompt}
+    else:
+        key = fence_key(wording.digest, prompt, response)
+        beside = shorten_middle(visible_text(prompt), _PROMPT_BESIDE_RESPONSE_LIMIT)
+        texts = {
+            "prompt": beside,
+            "response": shorten_middle(visible_text(response), RESPONSE_LIMIT),
+        }
     asked: list[ChatMessage] = [
         ChatMessageSystem(content=wording.system),
-        ChatMessageUser(content=case.question),
+        ChatMessageUser(content=wording.case.substitute(key=key, **texts)),
     ]
     reply = yield Request(tuple(asked), wording.schema, temperature=0.0)
-    opinion = _opinion(reply, wording, case.key)
+    opinion = _opinion(reply, wording, key)
     if opinion.withheld not in (REFUSED, UNREADABLE):
         return opinion
     # A reply with no text is left out, as servers reject it.
     if said := shorten_middle(blank_reasoning(reply.text).text.strip(), _REPEATED_REPLY_CHARS):
         asked.append(ChatMessageAssistant(content=said))
-    asked.append(ChatMessageUser(content=case.repair))
+    asked.append(ChatMessageUser(content=wording.repair.substitute(key=key)))
     reply = yield Request(tuple(asked), wording.schema, temperature=0.0, otherwise=opinion)
-    return _opinion(reply, wording, case.key)
+    return _opinion(reply, wording, key)
 
 
 def _opinion(reply: Reply, wording: Wording, key: str) -> Opinion:

@@ -25,7 +25,7 @@ from or_eval.dataset_builders.engine.stage import (
     estimated_tokens,
     panel,
 )
-from or_eval.dataset_builders.panel.agreement import Agree, PanelTables, agreement, votes
+from or_eval.dataset_builders.panel.agreement import Agree, PanelTables, agreement
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     Opinion,
@@ -46,7 +46,7 @@ _ANSWER_TOKENS = 40
 
 
 class PanelStage(Stage):
-    """Has every model of a panel judge each row, and decides by what they say.
+    """Has every model of a panel judge each row; what they say decides (``run``).
 
     Attributes:
         file: The prompt file with what they are told.
@@ -59,10 +59,6 @@ class PanelStage(Stage):
     def wording(self, taxonomy: str) -> Wording:
         """Give what they are told, in a recipe with this taxonomy."""
 
-    @abstractmethod
-    def decide(self, row: PromptRecord, opinions: Sequence[Opinion]) -> Outcome:
-        """Keep or drop a row by what was said of it."""
-
     def looked_at(self, rows: Rows, build: StageContext) -> Iterator[PromptRecord | Dropped]:
         """Give the rows to ask about, and those that are dropped without."""
         for row in rows:
@@ -72,9 +68,11 @@ class PanelStage(Stage):
         """Give the text beside its prompt that is judged, where it isn't the prompt."""
         return None
 
-    def talk(self, model: BoundModel, wording: Wording, row: PromptRecord) -> Talk[Opinion]:
-        """Ask a model about a row."""
-        return judging(wording, row.prompt, self.response(row))
+    def talk(
+        self, model: BoundModel, wording: Wording, prompt: str, response: str | None
+    ) -> Talk[Opinion]:
+        """Ask a model about a prompt, or about the text beside it."""
+        return judging(wording, prompt, response)
 
     def judged(
         self, rows: Rows, build: StageContext
@@ -85,14 +83,15 @@ class PanelStage(Stage):
         names = numbered(model.name for model in panel)
 
         def questions(row: PromptRecord) -> list[Question[Opinion]]:
+            response = self.response(row)
             return [
                 Question(
                     role,
                     (model,),
-                    partial(self.talk, model, wording, row),
+                    partial(self.talk, model, wording, row.prompt, response),
                     partial(told_of, wording.good),
                     shown={"id": row.id, "category": row.category, "method": row.method},
-                    text=self.response(row) or row.prompt,
+                    text=response or row.prompt,
                 )
                 for model in panel
             ]
@@ -107,11 +106,6 @@ class PanelStage(Stage):
             else:
                 named = zip(names, said, strict=True)
                 yield item, [opinion._replace(model=name) for name, opinion in named]
-
-    def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
-        """Keep and drop rows by what the panel says."""
-        for found in self.judged(rows, build):
-            yield found if isinstance(found, Dropped) else self.decide(*found)
 
     def plan(self, rows: int, build: StageContext) -> Plan:
         """Estimate a call per row and model; repair questions are not counted."""
@@ -142,7 +136,7 @@ class AgreedStage(PanelStage):
     def decide(self, row: PromptRecord, opinions: Sequence[Opinion]) -> Outcome:
         """Keep a row that they agree on."""
         good, bad = self.sides
-        judged = with_meta(row, **{self.meta: votes(opinions)})
+        judged = with_meta(row, **{self.meta: {one.model: one.said for one in opinions}})
         found = agreement(opinions, {good}, self.agree)
         if found == "agreed":
             return Kept(judged)

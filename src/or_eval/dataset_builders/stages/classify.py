@@ -20,7 +20,6 @@ from or_eval.dataset_builders.engine.stage import (
     StageContext,
     panel,
 )
-from or_eval.dataset_builders.panel.agreement import votes
 from or_eval.dataset_builders.panel.moderators import Opinion, Wording, category_wording, in_words
 from or_eval.dataset_builders.panel.panel_stage import TOO_LONG, PanelStage
 from or_eval.dataset_builders.prompt_files import data_path
@@ -61,7 +60,8 @@ class Classify(PanelStage):
         told = [one.confidence for one in opinions if one.said == first is not None]
         sure = [confidence for confidence in told if confidence is not None]
         confidence = round(sum(sure) / len(sure), 3) if sure else None
-        found = with_meta(row, classification=votes(opinions), confidence=confidence)
+        said = {one.model: one.said for one in opinions}
+        found = with_meta(row, classification=said, confidence=confidence)
         detail = in_words(opinions)
         needed = len(opinions) if self.agree == "all" else len(opinions) // 2 + 1
         if first is None or count < needed:

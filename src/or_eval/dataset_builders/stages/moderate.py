@@ -12,7 +12,7 @@ from or_eval.dataset_builders.engine.models import BoundModel
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, StageContext
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.dataset_builders.panel.agreement import PanelTables, agreement, votes
+from or_eval.dataset_builders.panel.agreement import PanelTables, agreement
 from or_eval.dataset_builders.panel.guard_moderators import format_for, guard_judging
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
@@ -22,6 +22,7 @@ from or_eval.dataset_builders.panel.moderators import (
     Wording,
     category_wording,
     in_words,
+    judging,
 )
 from or_eval.dataset_builders.panel.panel_stage import TOO_LONG, UNDECIDED, AgreedStage
 from or_eval.dataset_builders.prompt_files import data_path
@@ -76,10 +77,12 @@ class Moderate(AgreedStage):
         """Give the text that is sorted, where it isn't the prompt."""
         return None if self.text == _PROMPT else str(row.meta[self.text])
 
-    def talk(self, model: BoundModel, wording: Wording, row: PromptRecord) -> Talk[Opinion]:
-        """Ask a model about a row: a guard, about a prompt, in the format it was trained on."""
-        own = format_for(model.name) if self.text == _PROMPT else None
-        return guard_judging(own, row.prompt, NONE) if own else super().talk(model, wording, row)
+    def talk(
+        self, model: BoundModel, wording: Wording, prompt: str, response: str | None
+    ) -> Talk[Opinion]:
+        """Ask a model: a guard, about a prompt, in the format it was trained on."""
+        own = format_for(model.name) if response is None else None
+        return guard_judging(own, prompt, NONE) if own else judging(wording, prompt, response)
 
     def decide(self, row: PromptRecord, opinions: Sequence[Opinion]) -> Outcome:
         """Keep a row of which they agree that it is what is kept."""
@@ -88,7 +91,7 @@ class Moderate(AgreedStage):
             # What nobody called so is not toxic because nobody could be understood.
             found = self._agreed(opinions)
         meta = "moderation" if self.text == _PROMPT else f"moderation_{self.text}"
-        judged = with_meta(row, **{meta: votes(opinions)})
+        judged = with_meta(row, **{meta: {one.model: one.said for one in opinions}})
         return Kept(judged) if found == self.keep else Dropped(judged, found, in_words(opinions))
 
     def _agreed(self, opinions: Sequence[Opinion], toxic_if_unreadable: bool = False) -> str:
