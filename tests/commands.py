@@ -40,6 +40,7 @@ class Command:
         arguments: What it is given.
         cwd: Where it runs.
         env: Its environment beyond this process's.
+        stdin: What it reads, such as a terminal.
     """
 
     def __init__(
@@ -48,13 +49,14 @@ class Command:
         *arguments: object,
         cwd: Path | None = None,
         env: dict[str, str] | None = None,
+        stdin: str = os.devnull,
     ) -> None:
         self._said = tempfile.TemporaryDirectory()
         self._files = [Path(self._said.name, name) for name in ("stdout", "stderr")]
         self.args = [str(program), *map(str, arguments)]
         self._process = _FORKS.Process(
             target=_run,
-            args=(self.args, cwd or Path.cwd(), {**os.environ, **(env or {})}, self._files),
+            args=(self.args, cwd or Path.cwd(), {**os.environ, **(env or {})}, stdin, self._files),
         )
         with pytest.MonkeyPatch.context() as patch:
             # Where the server of processes finds what it is to import.
@@ -91,13 +93,14 @@ class Command:
         return stdout, stderr
 
 
-def _run(command: list[str], cwd: Path, env: dict[str, str], files: list[Path]) -> None:
+def _run(command: list[str], cwd: Path, env: dict[str, str], stdin: str, files: list[Path]) -> None:
     """Become a command: what follows is as where a shell starts it."""
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(stdin, os.O_RDONLY | os.O_NOCTTY), 0)
+    sys.stdin = open(0, closefd=False)
     for number, file in enumerate(files, start=1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     sys.argv = command

@@ -147,7 +147,9 @@ def long_text(text: str, *, at_end: bool) -> str:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "voting"), [("or_bench", "hard"), ("lto", "vote"), ("or_bench_checked", "hard")]
+    # The second has every stage of `or_bench`, and more.
+    ("recipe", "voting"),
+    [("lto", "vote"), ("or_bench_checked", "hard")],
 )
 def test_the_bundled_recipes_survive_kills(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, voting: str
@@ -158,6 +160,7 @@ def test_the_bundled_recipes_survive_kills(
         monkeypatch.setenv("LOOPBACK_BASE_URL", server.base_url)
         said = [
             f"seeds.per_category={1 + KILLS // 5}",
+            *([] if KILLS > 2 else ["seeds.categories=[violence, privacy, hate]"]),
             "rewrite.count=2",
             f"{voting}.min_refusals=1",
             "test_refusal.models=[openai-api/loopback/x]",

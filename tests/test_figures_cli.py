@@ -49,8 +49,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["figures", *map(str, arguments)])
+def run(*arguments: object, form: str = "svg") -> Result:
+    return CliRunner().invoke(main, ["figures", *map(str, arguments), "--format", form])
 
 
 def rate_by_hand(column: str) -> dict[tuple[str, str], float]:
@@ -91,9 +91,8 @@ def test_every_kind_is_drawn_from_a_command_and_in_chinese(logs: Path, tmp_path:
     assert {path.stem for path in (tmp_path / "out").glob("*.csv")} == written
     for name in ("four-fold", "classes"):  # the data have the names of all languages' figures
         drawn = (tmp_path / "out" / f"{name}.csv").read_text("utf-8")
-        assert (
-            run(logs, "--out", tmp_path / "plain", "--kind", name.replace("-", "_")).exit_code == 0
-        )
+        kind = ("--kind", name.replace("-", "_"))
+        assert run(logs, "--out", tmp_path / "plain", *kind).exit_code == 0
         assert drawn != (tmp_path / "plain" / f"{name}.csv").read_text("utf-8")
 
 
@@ -104,7 +103,7 @@ def test_every_kind_is_drawn_from_a_command_and_in_chinese(logs: Path, tmp_path:
 def test_figures_show_the_rates_of_the_logs(
     kind: str, column: str, logs: Path, tmp_path: Path
 ) -> None:
-    found = run(logs, "--kind", kind, "--out", tmp_path, "--format", "pdf")
+    found = run(logs, "--kind", kind, "--out", tmp_path, form="pdf")
     assert found.exit_code == 0, found.output
     name = f"by-{column.replace('_', '-')}"
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
@@ -185,33 +184,3 @@ def test_without_extras_a_command_says_which_one_it_needs(tmp_path: Path) -> Non
     assert len(said) == len(commands), done.stderr
     for command, extra, line in zip(commands, extras, said, strict=True):
         assert how_to_install(extra) in line, (command, line)
-
-
-def test_wheel_holds_the_data(tmp_path: Path) -> None:
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--quiet",
-        "-w",
-        str(tmp_path),
-        str(ROOT),
-    ]
-    done = subprocess.run(build, capture_output=True, text=True)
-    if done.returncode and "hatchling" in done.stderr:
-        pytest.skip("hatchling can't be fetched to build a wheel")
-    assert done.returncode == 0, done.stderr
-    names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
-    for name in (
-        "or_eval/data/starter.jsonl",
-        "or_eval/data/taxonomies.toml",
-        "or_eval/data/system_prompts/safe.md",
-        "or_eval/sources/catalogue.toml",
-        "or_eval/scorers/rules/languages/en.toml",
-        "or_eval/scorers/judge/prompt.toml",
-        "or_eval/py.typed",
-    ):
-        assert name in names
-    assert not any(name.startswith("tests") for name in names)

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from inspect_ai.log import list_eval_logs, read_eval_log
 
-from commands import MODEL, loopback, run_inspect
+from commands import Command
 from hub_server import READER, TOKEN, Fault, HubServer, Repo
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
@@ -26,9 +25,6 @@ from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.folder_lock import locked
 from or_eval.sources import DataError
 from published import SAFE, SUBSETS, TOXIC, publish, row
-from servers import ScriptedServer
-
-OR_EVAL = Path(sys.executable).parent / "or-eval"
 
 # One process for all commands: the clients read HF_ENDPOINT when they are imported, which takes
 # seconds. Each line it reads is a command line and changes of the environment.
@@ -42,6 +38,8 @@ for line in sys.stdin:
     if arguments[0] == "load":
         from datasets import load_dataset
         said, code = load_dataset(*arguments[1:], split="train").to_list(), 0
+    elif arguments[0] == "read":
+        said, code = [[r.id, r.prompt, r.label] for r in load_prompts(arguments[1]).records], 0
     else:
         done = CliRunner(env=environment).invoke(main, arguments)
         said, code = done.output, done.exit_code
@@ -90,7 +88,9 @@ def run(server: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     home = tmp_path_factory.mktemp("hf")
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
-        env=clean_environment() | server.environment(home) | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"},
+        env={key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+        | server.environment(home)
+        | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -109,10 +109,6 @@ def run(server: HubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     yield run
     process.stdin.close()  # type: ignore[union-attr]
     process.wait(timeout=20)
-
-
-def clean_environment() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
 
 
 @pytest.fixture(scope="module")
@@ -157,19 +153,9 @@ def test_a_pushed_set_is_there_whole_and_loads_as_it_was(hub, run, built):
     assert all(f"/{name}/train.parquet" in got for name in SUBSETS), "compared with what is there"
 
 
-def test_it_runs_in_the_task_prompts(hub, run, built, tmp_path):
+def test_tasks_read_it_as_prompts(hub, run, built):
     run("push", built, "acme/prompts", "--yes")
-    with ScriptedServer(lambda request: "No, I can't help with that.") as model:
-        run_inspect(
-            "eval", "or_eval/prompts", "-T", "data=acme/prompts:toxic", "--model", MODEL,
-            "--log-dir", tmp_path / "logs", cwd=tmp_path,
-            env={**loopback(model), **hub.environment(tmp_path / "hf")},
-        )  # fmt: skip
-    (place,) = list_eval_logs(str(tmp_path / "logs"))
-    log = read_eval_log(place)
-    assert log.samples
-    assert {(s.id, s.input, s.target) for s in log.samples} == {(r.id, r.prompt, "toxic") for r in TOXIC}  # fmt: skip
-    assert all(s.scores["refusal"].value == 1.0 for s in log.samples)
+    assert run("read", "acme/prompts:toxic").output == [[r.id, r.prompt, "toxic"] for r in TOXIC]
 
 
 def test_an_earlier_push_is_replaced_and_other_files_stay(hub, run, built, tmp_path):
@@ -234,20 +220,15 @@ def test_typing_the_name_confirms(hub, built, tmp_path, typed, says):
     hub.faults.append(Fault("POST .*/repos/create", 507))
     ours, theirs = pty.openpty()
     os.write(ours, f"{typed}\n".encode())
-    done = subprocess.run(
-        [OR_EVAL, "push", built, "acme/prompts"],
-        env=clean_environment() | hub.environment(tmp_path),
-        stdin=theirs,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    words = ("or-eval", "push", built, "acme/prompts")
+    done = Command(*words, env=hub.environment(tmp_path), stdin=os.ttyname(theirs))
+    stdout, stderr = done.communicate()
     os.close(ours)
     os.close(theirs)
-    assert "Anybody will be able to read acme/prompts: full 3 prompts" in done.stdout
-    assert says in done.stderr
+    assert "Anybody will be able to read acme/prompts: full 3 prompts" in stdout
+    assert says in stderr
     assert bool(asked(hub, "POST")) is (typed == "acme/prompts")
-    assert TOKEN not in done.stdout + done.stderr
+    assert TOKEN not in stdout + stderr
 
 
 def test_a_repository_made_by_hand_is_filled(hub, run, built):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,16 @@ def test_the_sdist_holds_what_tests_and_docs_need(built: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"tests/conftest.py", "docs/index.md", "constraints.txt", "LICENSE"} <= names
+
+
+def test_the_wheel_holds_the_data(built: Path) -> None:
+    [wheel] = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    source = ROOT / "src"
+    files = (path for path in (source / "or_eval").rglob("*.*") if "__pycache__" not in path.parts)
+    assert {str(path.relative_to(source)) for path in files if path.is_file()} <= names
+    assert not any(name.startswith("tests") for name in names)
 
 
 def test_inspect_lists_and_runs_a_task(clean: Path, tmp_path: Path) -> None:
