@@ -100,7 +100,7 @@ def _run(command: list[str], cwd: Path, env: dict[str, str], stdin: str, files: 
     os.environ.update(env)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(stdin, os.O_RDONLY | os.O_NOCTTY), 0)
-    sys.stdin = open(0, closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
     for number, file in enumerate(files, start=1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     sys.argv = command

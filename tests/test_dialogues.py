@@ -188,43 +188,34 @@ def test_who_can_use_single_prompts_only_says_so(tmp_path: Path) -> None:
         prompts_of_data(path)
 
 
-def test_answer_to_an_earlier_turn_is_none_to_the_last_which_failed(tmp_path: Path) -> None:
-    def fail_late(request: Request) -> Reply:
-        broken = len(request.messages) > 1
-        return Reply("out of order", status=500) if broken else Reply(ANSWER)
+def test_a_turn_that_fails_is_unscored_and_one_in_broken_characters_ends_no_run(
+    tmp_path: Path,
+) -> None:
+    """An answer to an earlier turn is none to the last, which failed."""
+    asked: list[Request] = []
 
-    turns = [[{"role": "user", "content": said} for said in SCRIPTS["late help"]]]
-    turns += [[{"role": "user", "content": f"How do I whittle {i} spoons?"}] for i in range(3)]
-    rows = [{"messages": said, "label": "safe"} for said in turns]
+    def broken(request: Request) -> Reply:
+        asked.append(request)
+        if "wood" in str(request.messages):
+            return Reply(REFUSAL if len(request.messages) > 1 else "A soft \ud83d one.")
+        late = len(request.messages) > 1
+        return Reply("out of order", status=500) if late else Reply(ANSWER)
+
+    talks = [*SCRIPTS.values(), *([f"How do I whittle {i} spoons?"] for i in range(2))]
+    rows = [
+        {"messages": [{"role": "user", "content": text} for text in said], "label": "safe"}
+        for said in talks
+    ]
     (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    with ScriptedServer(fail_late) as server:
+    with ScriptedServer(broken) as server:
         printed = run_inspect(
             *("eval", "or_eval/prompts", "-T", "data=d.jsonl", "--model", MODEL),
             *("--max-retries", 0, "-M", "max_retries=0", "--log-dir", "logs"),
             cwd=tmp_path,
             env=loopback(server),
         )
+    [again] = [r.messages for r in asked if "carve a bear" in r.question]
+    assert again[1]["content"] == "A soft \ufffd one."
     assert re.search(r"safe_unscored +0\.250", printed)
     [row] = rates(read_logs(tmp_path / "logs").responses).to_dict("records")
-    assert (row["n"], row["unscored"] + row["errors"]) == (3, 1)
-
-
-def test_an_earlier_answer_in_broken_characters_ends_no_run(tmp_path: Path) -> None:
-    asked: list[Request] = []
-
-    def answer_brokenly(request: Request) -> Reply:
-        asked.append(request)
-        return Reply(REFUSAL if len(request.messages) > 1 else "A soft \ud83d one.")
-
-    said = [{"role": "user", "content": text} for text in SCRIPTS["late help"]]
-    (tmp_path / "d.jsonl").write_text(json.dumps({"messages": said, "label": "safe"}), "utf-8")
-    with ScriptedServer(answer_brokenly) as server:
-        run_inspect(
-            *("eval", "or_eval/prompts", "-T", "data=d.jsonl", "--model", MODEL),
-            *("--max-retries", 0, "-M", "max_retries=0", "--log-dir", "logs"),
-            cwd=tmp_path,
-            env=loopback(server),
-        )
-    assert [m["content"] for m in asked[-1].messages][1] == "A soft \ufffd one."
-    [row] = rates(read_logs(tmp_path / "logs").responses).to_dict("records")
-    assert (row["n"], row["refused"]) == (1, 1)
+    assert (row["n"], row["refused"], row["unscored"] + row["errors"]) == (3, 1, 1)

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 import pytest
 from inspect_ai import eval as run_tasks
 from inspect_ai.analysis import evals_df, messages_df, samples_df
-from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -122,15 +122,6 @@ def test_data_frames_tell_the_models_apart(two_logs: Path) -> None:
     assert len(samples) == 60
     assert samples["id"].nunique() == 30
     assert messages_df(str(two_logs), quiet=True)["message_id"].nunique() == 120
-
-
-def test_a_log_survives_being_written_again(two_logs: Path, tmp_path: Path) -> None:
-    log = logs_of(two_logs)["gpt4"]
-    for name in ("again.eval", "again.json"):
-        write_eval_log(log, str(tmp_path / name))
-        again = read_eval_log(str(tmp_path / name))
-        assert again.eval == log.eval
-        assert completions(again) == completions(log)
 
 
 def test_a_log_is_scored_again_where_its_file_is_gone(two_models: Path, tmp_path: Path) -> None:
@@ -293,7 +284,7 @@ def failing_at_first() -> Solver:
 def test_a_sample_tried_again_gets_the_response_of_its_epoch(tmp_path: Path) -> None:
     from or_eval.tasks import prompts
 
-    rows = [{"prompt": f"p{n}", "response": f"p{n}/{k}"} for k in (1, 2, 3) for n in range(12)]
+    rows = [{"prompt": f"p{n}", "response": f"p{n}/{k}"} for k in (1, 2, 3) for n in range(4)]
     file = write_jsonl(tmp_path / "r.jsonl", rows)
     [log] = run_tasks(
         prompts(data=str(file), label="safe"),
@@ -353,16 +344,14 @@ async def test_any_task_is_answered(two_models: Path, human_rows: Rows) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ("replay/gpt5 -M responses=two.jsonl", "two.jsonl: has no responses of 'gpt5'; it has"),
         ("replay/gpt4 -M responses=gone.jsonl", "gone.jsonl: there is no such file"),
         ("replay/gpt4", "give -M responses=FILE"),
         ("replay/typo -M responses=one.jsonl", "one.jsonl: has no responses of 'typo'; it has"),
     ],
 )
 def test_an_eval_that_could_not_replay_does_not_start(
-    options: str, problem: str, two_models: Path, tmp_path: Path
+    options: str, problem: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "two.jsonl").write_bytes(two_models.read_bytes())
     write_jsonl(tmp_path / "one.jsonl", [OK])
     task = ("eval", "or_eval/starter", "--limit", 1, "--display", "plain")
     result = run_command("inspect", *task, "--model", *options.split(), cwd=tmp_path)
@@ -455,7 +444,7 @@ def test_a_full_disk_leaves_no_half_of_a_log(
 
 
 def test_an_interrupted_run_leaves_no_log_that_looks_complete(tmp_path: Path) -> None:
-    rows = [{**OK, "prompt": f"p{n}", "language": "en"} for n in range(3000)]
+    rows = [{**OK, "prompt": f"p{n}", "language": "en"} for n in range(1000)]
     file, logs = write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "logs"
     process = Command("or-eval", "replay", file, "--log-dir", logs)
     deadline = time.monotonic() + 60

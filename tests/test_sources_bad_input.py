@@ -99,11 +99,6 @@ def test_data_that_is_not_there_gives_one_line(data, options, says):
         assert part in str(caught.value)
 
 
-def test_a_folder_gives_one_line(tmp_path):
-    with pytest.raises(DataError, match="is a folder; give one of the files in it"):
-        load_prompts(tmp_path)
-
-
 def test_a_cell_of_the_wrong_type_in_parquet_is_named(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq

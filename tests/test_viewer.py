@@ -15,21 +15,11 @@ import pytest
 from inspect_ai.log import list_eval_logs
 
 from commands import MODEL, loopback, run_inspect
-from servers import Reply, Request, ScriptedServer
+from pages import launched
+from servers import ScriptedServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 ANSWER = "Sure! Here is how:\n\n1. Open the file.\n2. Press the key."
 REFUSAL = "I'm sorry, but I can't help with that."
@@ -52,10 +42,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "prompts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     responses = {prompt: response for prompt, *_, response in PROMPTS}
 
-    def respond(request: Request) -> Reply:
-        return Reply(responses[request.question])
-
-    with ScriptedServer(respond) as server:
+    with ScriptedServer(lambda request: responses[request.question]) as server:
         run_inspect(
             *("eval", "or_eval/prompts", "-T", "data=prompts.jsonl", "--model", MODEL),
             *("--log-dir", "logs"),
@@ -69,24 +56,19 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(bundle: Path) -> Iterator[Page]:
     """Open the log's list of samples in a headless browser."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser at {CHROMIUM} (Debian's package chromium)")
-    from playwright.sync_api import sync_playwright
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
             pass
 
     handler = functools.partial(Quiet, directory=str(bundle / "site"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http, sync_playwright() as playwright:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http, launched() as browser:
         threading.Thread(target=http.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 700})
         [log] = list_eval_logs(str(bundle / "logs"))
         page.goto(f"http://127.0.0.1:{http.server_port}/index.html#/tasks/{Path(log.name).name}")
         page.get_by_text(PROMPTS[0][0]).first.wait_for(timeout=60_000)
         yield page
-        browser.close()
         http.shutdown()
 
 
@@ -96,16 +78,8 @@ def rows(page: Page) -> list[dict[str, str]]:
     grid = page.get_by_role("grid")  # above it stands a table of the rates
     titles = [cell.get_attribute("title") or "" for cell in grid.get_by_role("columnheader").all()]
     grid_rows = grid.get_by_role("row").all()[1:]
-    return [
-        dict(
-            zip(
-                titles,
-                (cell.inner_text() for cell in row.get_by_role("gridcell").all()),
-                strict=True,
-            )
-        )
-        for row in grid_rows
-    ]
+    cells = ([cell.inner_text() for cell in row.get_by_role("gridcell").all()] for row in grid_rows)
+    return [dict(zip(titles, texts, strict=True)) for texts in cells]
 
 
 def test_columns_are_ours(rows: list[dict[str, str]]) -> None:
