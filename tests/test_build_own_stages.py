@@ -214,3 +214,46 @@ def test_the_stage_of_the_docs_that_asks_a_model(tmp_path: Path) -> None:
         f"Is this text about animals? Reply with yes or no.\n\n{prompt}"
         for prompt in ("How do I kill my cat?", "How do I make people hate everybody here?")
     ]
+
+
+TWICE = """
+from inspect_ai.model import ChatMessageUser
+from or_eval.dataset_builders import engine as e
+
+class STAGE(e.Stage):
+    roles = e.panel(e.MODERATOR)
+    then: tuple[str, ...]
+
+    def run(self, rows, build):
+        asked = ((row, [e.Question(e.MODERATOR, build.panel(e.MODERATOR),
+                                   lambda then=then, row=row: self.ask(row.prompt, then))
+                        for then in self.then]) for row in rows)
+        for row, said in build.ask(asked):
+            yield e.Kept(row) if "cat" in row.prompt else e.Dropped(row, "; ".join(said))
+
+    def ask(self, text, then):
+        yield e.Request((ChatMessageUser(content=text),))
+        reply = yield e.Request((ChatMessageUser(content=f"{then} {text}"),))
+        return reply.text
+"""
+
+
+def test_a_reply_serves_the_request_that_it_answered_alone(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(TWICE)
+    path = recipe(tmp_path, str(tmp_path / "own.py"))
+    path.write_text(path.read_text().replace("most: 25", "then: [Why]"), "utf-8")
+
+    def says(request: Request) -> str:
+        return f"to {request.question.partition(' ')[0]}"
+
+    with servers(says, [says], says) as (asking, started):
+        counts = []
+        for then in ("Why", "Why", "Who"):
+            loaded = load_recipe(path, [f"short.then=[{then}]"])
+            facts = Build(loaded, tmp_path / "out", asking, say=lambda line: None).run()
+            counts.append(sum(len(server.requests) for server in started))
+            assert facts[1].dropped == {f"to {then}": 1}
+        assert counts == [4, 4, 6]
+        loaded = load_recipe(path, ['short.then=["Where", "When"]'])
+        with pytest.raises(BuildError, match="tell them apart by `course`"):
+            Build(loaded, tmp_path / "out", asking, say=lambda line: None).run()

@@ -122,7 +122,14 @@ class Asker:
             with self.replies() as replies:
                 found = replies.said(wanted)
             for item, questions in some:
-                yield item, [question.replayed(found[question.key]) for question in questions]
+                try:
+                    came = [question.replayed(found[question.key]) for question in questions]
+                except LookupError as error:
+                    raise BuildError(
+                        "two conversations with a model begin with the same request and go on "
+                        "otherwise: tell them apart by `course`"
+                    ) from error
+                yield item, came
 
     def test(
         self,
@@ -193,8 +200,12 @@ class Asker:
 
     def _unanswered(self, questions: Mapping[str, Question[Any]]) -> dict[str, Question[Any]]:
         with self.replies() as replies:
-            sizes = replies.sizes(questions)
-        return {key: one for key, one in questions.items() if sizes.get(key, 0) < one.size}
+            sizes, found = replies.sizes(questions), replies.said(questions)
+        return {
+            key: one
+            for key, one in questions.items()
+            if sizes.get(key, 0) < one.size or not one.is_answered_by(found[key])
+        }
 
     def _answer(self, name: str, questions: Mapping[str, Question[Any]]) -> None:
         def tasks(some: Sequence[str]) -> MakeTasks:

@@ -29,7 +29,8 @@ class Request(NamedTuple):
         temperature: Sampling temperature where the user has set none; None for the model's own.
         about: What the reply will be about, for the conversation; JSON-ready.
         otherwise: What the conversation came to without this request, which a later version may
-            send where the replies that are kept were enough for an earlier one.
+            send where the replies that are kept were enough for an earlier one; so a reply that an
+            earlier version had here still serves, however it asked.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -37,6 +38,17 @@ class Request(NamedTuple):
     temperature: float | None = None
     about: Any = None
     otherwise: Any = None
+
+    @property
+    def mark(self) -> str:
+        """What stands for all that is sent, in 16 hex digits."""
+        messages = [(message.role, message.text) for message in self.messages]
+        form = None if self.schema is None else self.schema.model_dump(mode="json")
+        return digest_of([messages, form, self.temperature])[:16]
+
+    def is_answered_by(self, reply: Reply) -> bool:
+        """Tell whether a kept reply serves: it answers this very request, or any would do."""
+        return self.otherwise is not None or reply.asked == self.mark
 
 
 class Reply(NamedTuple):
@@ -51,6 +63,7 @@ class Reply(NamedTuple):
         input_tokens: Tokens sent.
         output_tokens: Tokens returned.
         dollars: Their price, where Inspect knows it.
+        asked: Mark of the request.
     """
 
     model: str
@@ -61,6 +74,7 @@ class Reply(NamedTuple):
     input_tokens: int = 0
     output_tokens: int = 0
     dollars: float | None = None
+    asked: str = ""
 
 
 Talk: TypeAlias = Generator[Request, Reply, Came]
@@ -116,15 +130,31 @@ class Question(Generic[Came]):
         return digest_of([who, messages, schema, first.temperature, self.course])[:32]
 
     def replayed(self, replies: Sequence[Reply]) -> Came:
-        """Bring the conversation to its end by replies that were kept, or as far as they go."""
+        """Bring the conversation to its end by replies that were kept, or as far as they go.
+
+        Raises:
+            LookupError: They aren't enough, or answer other requests than it now makes.
+        """
         talk = self.talk()
         try:
             request = next(talk)
             for reply in replies:  # of a larger question, there may be more than this one wants
+                if not request.is_answered_by(reply):
+                    break
                 request = talk.send(reply)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
+        if request.otherwise is None:
+            raise LookupError(self.key)
         return request.otherwise  # type: ignore[no-any-return]
+
+    def is_answered_by(self, replies: Sequence[Reply]) -> bool:
+        """Tell whether replies that were kept bring the conversation to its end."""
+        try:
+            self.replayed(replies)
+        except LookupError:
+            return False
+        return True
 
 
 def reply_of(output: ModelOutput, model: str, about: Any) -> Reply:

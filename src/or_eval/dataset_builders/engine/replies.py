@@ -45,7 +45,7 @@ ON CONFLICT (stage, role, model) DO UPDATE SET calls = calls + excluded.calls,
     cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write
 """
 _TAKE = (
-    "INSERT OR IGNORE INTO main.replies SELECT * FROM other.replies",
+    "INSERT OR REPLACE INTO main.replies SELECT * FROM other.replies",
     f"INSERT INTO main.answered SELECT * FROM other.answered WHERE true {_LARGER}",
     f"INSERT INTO main.spent SELECT * FROM other.spent WHERE true {_MORE}",
     "DELETE FROM other.spent",
@@ -95,6 +95,7 @@ class Replies:
             self._take_in(folder)
         elif (folder / REPLIES).exists():
             self._base.execute("ATTACH ? AS build", (f"{_uri(folder / REPLIES)}?immutable=1",))
+            # The first that is found counts: its own are the later ones.
             self._known = "(SELECT * FROM main.replies UNION ALL SELECT * FROM build.replies)"
 
     def __enter__(self) -> Self:

@@ -211,15 +211,20 @@ def hold(
         question = questions[key]
         talk = question.talk()
         state.messages = []
-        request, number = next(talk), 0
+        request, number, kept = next(talk), 0, True
         while True:
             bound = question.models[number % len(question.models)]
-            if (said := calls.replies.get(key, number)) is not None:
-                reply = Reply(*said)
+            said = calls.replies.get(key, number) if kept else None
+            # What was said behind another request is no reply to this one.
+            before = None if said is None else Reply(*said)
+            kept = before is not None and request.is_answered_by(before)
+            if before is not None and kept:
+                reply = before
                 calls.heard(reply, bound)
                 output: ModelOutput | None = ModelOutput.from_content(reply.model, reply.text)
             else:
                 output, reply = await _send(request, models[bound.identity], bound.name)
+                reply = reply._replace(asked=request.mark)
                 calls.keep(key, number, reply, bound)
             # The log shows what was asked last with all that came before it.
             shown = {id(message) for message in state.messages}
