@@ -31,7 +31,6 @@ from or_eval.dataset_builders.engine.shards import (
     MARK,
     Held,
     MakeTasks,
-    Shard,
     conversation_tasks,
     hold_shard,
     test_tasks,
@@ -230,25 +229,24 @@ class Asker:
         limit = self._asking.config.get("max_connections") or AdaptiveConcurrency().max
         limits = [limit, len(items), *(model.most_workers for model in models)]
         of = int(min(how_many(self._engine), *limits))
-        out, kept, left = self._out.absolute(), self._kept.absolute(), self._left()
+        hold = partial(
+            hold_shard,
+            roles=roles or {},
+            asking=self._asking,
+            # Workers start in folders of their own.
+            logs_folder=(self._out / LOGS).absolute(),
+            replies_folder=self._kept.absolute(),
+            stage=self.stage,
+            left=self._left(),
+            of=of,
+        )
+        shares = [items[number::of] for number in range(of)]
         shards = [
-            Shard(
-                tasks(items[number::of]),
-                len(items[number::of]),
-                roles or {},
-                self._asking,
-                # Workers start in folders of their own.
-                out / LOGS,
-                kept,
-                self.stage,
-                left,
-                None if self._engine == "here" else number,
-                of,
-            )
-            for number in range(of)
+            (tasks(some), len(some), None if self._engine == "here" else number)
+            for number, some in enumerate(shares)
         ]
         with self._silence_told():
-            held = list(workers(self._engine)(hold_shard, shards))
+            held = list(workers(self._engine)(hold, shards))
         self._check_kept(held)
         logs = [log for one in held for log in one.logs]
         if any(not one.logs for one in held) or any(log.status == "cancelled" for log in logs):

@@ -199,16 +199,13 @@ def _secret_texts(said: Any, *, header: bool = False) -> Iterator[str]:
 
 def recipe_names() -> list[str]:
     """Give the names of the recipes that are bundled, or come with other packages."""
-    return sorted({path.stem for path in _bundled().glob(f"*{_SUFFIX}")} | _of_packages().keys())
+    return sorted(_known())
 
 
-def _bundled() -> Path:
-    return Path(str(files("or_eval.dataset_builders") / "recipes"))
-
-
-def _of_packages() -> dict[str, Path]:
-    """Give the recipes of other packages: an entry point's value is the module beside the file."""
-    found = {}
+def _known() -> dict[str, Path]:
+    """Give the files of recipes by name; an entry point's value is the module beside the file."""
+    bundled = Path(str(files("or_eval.dataset_builders") / "recipes"))
+    found = {path.stem: path for path in bundled.glob(f"*{_SUFFIX}")}
     for point in entry_points(group=RECIPES):
         module, _, file = point.value.partition(":")
         found[point.name] = Path(str(files(module) / f"{file or point.name}{_SUFFIX}"))
@@ -253,8 +250,8 @@ def load_recipe(recipe: str | Path, changes: Sequence[str] = ()) -> Recipe:
 
 
 def _path(recipe: str) -> Path:
-    if recipe in recipe_names():
-        return _of_packages().get(recipe) or _bundled() / f"{recipe}{_SUFFIX}"
+    if found := _known().get(recipe):
+        return found
     if Path(recipe).suffix in (_SUFFIX, ".yml") or "/" in recipe:
         return Path(recipe)
     raise BuildError(f"{unknown_word('recipe', recipe, recipe_names())}; a recipe of your own is a "

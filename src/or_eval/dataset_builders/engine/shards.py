@@ -47,34 +47,6 @@ MakeTasks: TypeAlias = Callable[[Make, Calls], list[Task]]
 """Makes tasks, each of which has a log of its own."""
 
 
-class Shard(NamedTuple):
-    """What one process has answered.
-
-    Attributes:
-        tasks: Makes its tasks.
-        samples: The samples of all of them.
-        roles: Models that the tasks ask beside their own.
-        asking: How models are called.
-        logs: Folder of the logs.
-        replies: Folder of the replies.
-        stage: The stage for which costs are counted.
-        left: Most dollars that all workers may spend; None for no limit.
-        worker: Which of the build's workers does it; None for the build's own process.
-        of: How many workers share the calls at once, and the money.
-    """
-
-    tasks: MakeTasks
-    samples: int
-    roles: Mapping[str, Sequence[BoundModel]]
-    asking: Asking
-    logs: Path
-    replies: Path
-    stage: str
-    left: float | None
-    worker: int | None = None
-    of: int = 1
-
-
 class Held(NamedTuple):
     """What came of a shard.
 
@@ -95,42 +67,63 @@ class Held(NamedTuple):
     lost: int
 
 
-def hold_shard(shard: Shard) -> Held:
-    """Have a shard answered."""
-    asking = shard.asking
-    config = share_of(asking.config, shard.of)
-    if shard.of > 1:
+def hold_shard(
+    shard: tuple[MakeTasks, int, int | None],
+    *,
+    roles: Mapping[str, Sequence[BoundModel]],
+    asking: Asking,
+    logs_folder: Path,
+    replies_folder: Path,
+    stage: str,
+    left: float | None,
+    of: int,
+) -> Held:
+    """Have a shard answered.
+
+    Args:
+        shard: What makes its tasks, their samples, and which of the build's workers does it; None
+            for the build's own process.
+        roles: Models that the tasks ask beside their own.
+        asking: How models are called.
+        logs_folder: Folder of the logs.
+        replies_folder: Folder of the replies.
+        stage: The stage for which costs are counted.
+        left: Most dollars that all workers may spend; None for no limit.
+        of: How many workers share the calls at once, and the money.
+    """
+    make_tasks, samples, worker = shard
+    config = share_of(asking.config, of)
+    if of > 1:
         whole = AdaptiveConcurrency()
-        bounds = {name: getattr(whole, name) // shard.of or 1 for name in ("min", "start", "max")}
+        bounds = {name: getattr(whole, name) // of or 1 for name in ("min", "start", "max")}
         config.setdefault("adaptive_connections", AdaptiveConcurrency(**bounds))
-    with Replies(shard.replies, shard.worker) as replies:
-        left = None if shard.left is None else shard.left / shard.of
-        calls = Calls(replies, asking.prices, left)
+    with Replies(replies_folder, worker) as replies:
+        calls = Calls(replies, asking.prices, None if left is None else left / of)
 
         def make(model: BoundModel, role: str, remember: bool = False) -> Model:
-            made = model.shared(shard.of).make()
+            made = model.shared(of).make()
             if not asking.shared_cache:
                 made.config.cache = None  # what came is kept otherwise
-            return calls.watched(made, model, role, shard.stage, remember)
+            return calls.watched(made, model, role, stage, remember)
 
-        tasks = shard.tasks(make, calls)
+        tasks = make_tasks(make, calls)
         logs, rejected = list[EvalLog](), list[str]()
         try:
             with _garbage_sought_among_new_things():
                 logs = eval(
                     tasks,
-                    model_roles=made_of(shard.roles, partial(make, remember=True)),
-                    log_dir=str(shard.logs),
+                    model_roles=made_of(roles, partial(make, remember=True)),
+                    log_dir=str(logs_folder),
                     # Every sample is tried before a stage fails: little is left to do again.
                     fail_on_error=False,
                     continue_on_fail=True,
                     retry_on_error=asking.retry_attempts,
                     max_tasks=len(tasks),
-                    log_buffer=max(10, shard.samples // _FLUSHES),
+                    log_buffer=max(10, samples // _FLUSHES),
                     # What a killed run loses for it is kept besides.
                     log_realtime=False,
                     log_header_only=True,
-                    display="none" if shard.worker is not None else asking.display,  # type: ignore[arg-type]
+                    display="none" if worker is not None else asking.display,  # type: ignore[arg-type]
                     ctl_server=False,
                     **GenerateConfigArgs(**config),  # type: ignore[typeddict-item]
                 )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import (
-    TYPE_CHECKING,
     Any,
     ClassVar,
     Literal,
@@ -27,9 +26,6 @@ from or_eval.dataset_builders.engine.rows import Rows
 from or_eval.dataset_builders.engine.workers import Map, here
 from or_eval.schema import PromptRecord
 from or_eval.sources import catalogue
-
-if TYPE_CHECKING:
-    pass
 
 WRITER = "writer"
 MODERATOR = "moderator"

@@ -18,9 +18,6 @@ Agreement: TypeAlias = Literal[
 ]
 
 
-_WITHHELD = 2
-
-
 def agreement(opinions: Sequence[Opinion], wanted: set[str], agree: Agree) -> Agreement:
     """Tell whether a panel says what is wanted.
 
@@ -59,7 +56,7 @@ def agreement(opinions: Sequence[Opinion], wanted: set[str], agree: Agree) -> Ag
 
 
 class PanelTables:
-    """Counts what a panel says of text after text: of each, it keeps a byte a moderator.
+    """Counts what a panel says of text after text: of each, it keeps a moderator's answer.
 
     Args:
         good: The answer on the good side; all others are on the bad.
@@ -68,25 +65,16 @@ class PanelTables:
 
     def __init__(self, good: str, sides: tuple[str, str]) -> None:
         self._good, self._sides = good, sides
-        self._said: dict[str, Counter[str]] = {}
+        self._said: dict[str, list[str | None]] = {}
         self._withheld: dict[str, Counter[str]] = {}
-        self._joint: Counter[tuple[int, int, int]] = Counter()
-        self._votes: dict[str, bytearray] = {}
 
     def add(self, opinions: Sequence[Opinion]) -> None:
         """Count the opinions on a text, of the same moderators as on every other."""
         for one in opinions:
-            said = self._said.setdefault(one.model, Counter())
+            self._said.setdefault(one.model, []).append(one.said)
             withheld = self._withheld.setdefault(one.model, Counter())
-            if one.said is not None:
-                said[one.said] += 1
-            else:
+            if one.said is None:
                 withheld[str(one.withheld)] += 1
-            vote = _WITHHELD if one.said is None else int(one.said != self._good)
-            self._votes.setdefault(one.model, bytearray()).append(vote)
-        good = sum(opinion.said == self._good for opinion in opinions)
-        silent = sum(opinion.said is None for opinion in opinions)
-        self._joint[good, len(opinions) - good - silent, silent] += 1
 
     def save(self, build: StageContext) -> None:
         """Save the tables; none where no text was added.
@@ -108,7 +96,7 @@ class PanelTables:
         return [
             {"moderator": name, "category": answer, "rows": rows}
             for name, said in self._said.items()
-            for answer, rows in sorted(said.items())
+            for answer, rows in sorted(Counter(filter(None, said)).items())
             if answer != self._good
         ]
 
@@ -116,17 +104,21 @@ class PanelTables:
         said, withheld = self._said[name], self._withheld[name]
         return {
             "moderator": name,
-            "rows": said.total() + withheld.total(),
-            self._sides[0]: said[self._good],
-            self._sides[1]: said.total() - said[self._good],
+            "rows": len(said),
+            self._sides[0]: (good := said.count(self._good)),
+            self._sides[1]: len(said) - good - withheld.total(),
             **{reason: withheld[reason] for reason in (UNREADABLE, REFUSED, BLOCKED, FAILED)},
         }
 
     def _joint_rows(self) -> list[dict[str, Any]]:
         good, bad = (f"say {side}" for side in self._sides)
+        joint = Counter(
+            (said.count(self._good), len(said) - said.count(None), said.count(None))
+            for said in zip(*self._said.values(), strict=True)
+        )
         return [
-            {good: safe, bad: other, "withheld": withheld, "rows": rows}
-            for (safe, other, withheld), rows in sorted(self._joint.items(), reverse=True)
+            {good: safe, bad: told - safe, "withheld": withheld, "rows": rows}
+            for (safe, told, withheld), rows in sorted(joint.items(), reverse=True)
         ]
 
     def _agreement(self) -> dict[str, list[dict[str, Any]]]:
@@ -135,9 +127,11 @@ class PanelTables:
         from or_eval.analysis.tables import plain, records
         from or_eval.analysis.votes import vote_agreement
 
-        known = {_WITHHELD: None, 0: False, 1: True}
         matrix = pd.DataFrame(
-            {name: [known[vote] for vote in votes] for name, votes in self._votes.items()},
+            {
+                name: [None if one is None else one != self._good for one in said]
+                for name, said in self._said.items()
+            },
             dtype="boolean",
         )
         found = vote_agreement(matrix)
