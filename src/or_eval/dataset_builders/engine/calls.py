@@ -169,12 +169,11 @@ class Calls:
         asked = self._asked[model.identity]
         put = partial(self.replies.put, key, n, reply)
         with self._keeping():
+            asked.kept_later.append(put)
             if reply.problem == FAILED and not asked.heard:
                 asked.rejected.append(reply.text)
-                asked.kept_later.append(put)
             else:
                 asked.heard = True
-                asked.kept_later.append(put)
                 asked.keep()
 
     def end(self, key: str, size: int) -> None:

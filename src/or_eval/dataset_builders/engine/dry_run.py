@@ -95,13 +95,10 @@ def _rows_in(entry: RecipeStage, found: Mapping[str, PlannedStage], recipe: Reci
 
 def _of_the_same_rows(name: str, recipe: Recipe) -> set[str]:
     """Give the stages that a stage's rows come from and are the same in, not written anew."""
-    entries = {entry.name: entry for entry in recipe.stages}
-    found, left = set(), [name]
-    while left:
-        entry = entries[left.pop()]
-        found.add(entry.name)
-        if entry.stage.makes != "instead":
-            left += entry.needs
+    found = {name}
+    for entry in reversed(recipe.stages):
+        if entry.name in found and entry.stage.makes != "instead":
+            found.update(entry.needs)
     return found
 
 

@@ -131,7 +131,11 @@ class Recipe:
 
     def path_to(self, name: str) -> set[str]:
         """Give the names of a stage and of all that it comes from."""
-        return _path_to(name, {entry.name: entry for entry in self.stages})
+        found = {name}
+        for entry in reversed(self.stages):  # each stands after those that it needs
+            if entry.name in found:
+                found.update(entry.needs)
+        return found
 
     def repeated(self, last: RecipeStage) -> tuple[RecipeStage, ...]:
         """Give the stages that run again while one says that something is short, itself the last.
@@ -372,7 +376,7 @@ def _check_rounds(recipe: Recipe, numbers: Mapping[str, int], document: Document
         if item.again is None:
             continue
         place: Place = ("stages", numbers[item.name], "again")
-        before = _path_to(item.name, by_name)
+        before = recipe.path_to(item.name)
         if not item.stage.says_short:
             problem = f"the stage {item.kind} doesn't say what is short; 'balance' does"
             raise document.error(place, problem)
@@ -387,7 +391,3 @@ def _check_rounds(recipe: Recipe, numbers: Mapping[str, int], document: Document
             problem = f"the stage '{both[0]}' is in another part that is repeated"
             raise document.error(place, problem)
         repeated.update(part)
-
-
-def _path_to(name: str, by_name: dict[str, RecipeStage]) -> set[str]:
-    return {name}.union(*(_path_to(needed, by_name) for needed in by_name[name].needs))
