@@ -1,11 +1,12 @@
 """Do the intervals cover, and is "more than chance" said of equal models? ``docs/analysis.md``.
 
-    python benchmarks/coverage.py [--runs 1000] [rates unequal differences power design]
+    python benchmarks/coverage.py [--runs 1000] [rates unequal macro differences power design]
 
 Each model refuses each family of prompts with a chance of its own (:mod:`worlds`), drawn so that
 two prompts of a family agree by the intra-family correlation (ICC). Families differ for each model,
 the worst case for a comparison. ``unequal`` is ``rates`` where families are of unequal sizes, or
-few. ``design`` finds the difference that so many prompts show four times in five, and counts in
+few; ``macro`` is the mean over categories. ``design`` finds the difference that so many prompts
+show four times in five, and counts in
 runs of its own how often they do.
 """
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from or_eval.analysis.contrasts import MORE, contrasts
+from or_eval.analysis.rates import macro_interval
 from or_eval.intervals import rate_interval, wilson
 from worlds import World, unequal
 
@@ -49,6 +51,11 @@ UNEQUAL = [
     )
 ]
 DESIGNS = ((50, 1), (100, 1), (250, 1), (1000, 1), (10, 20), (30, 10), (100, 10))
+CATEGORIES = (
+    *(((25,) * 10, 1, 0.0), ((200, *[10] * 9), 1, 0.0), ((100, 50, 25, 10, 5), 1, 0.0)),
+    *(((3,) * 10, 10, 0.3), ((10,) * 5, 8, 0.3), ((60, 5, 5, 5), 5, 0.3), ((200, 3, 3), 1, 0.0)),
+)
+"""Families of each category, their prompts, and how far these agree."""
 COVERED, CALLED, POWER = (0.93, 0.97), (0.0, 0.06), 0.8
 """Between what coverage and the error of "more than chance" are to lie; and what designs aim at."""
 _HALVINGS = 12
@@ -73,6 +80,8 @@ class Errors(NamedTuple):
         power: Share of the real differences that are said to be more than chance.
         mcnemar: Share that McNemar's exact test with Holm's correction finds.
         width: Mean width of the intervals.
+        beyond: Share of runs in which a model is said to be no worse, or no better, by a margin
+            that is its true difference.
     """
 
     covered: float
@@ -81,6 +90,7 @@ class Errors(NamedTuple):
     power: float
     mcnemar: float
     width: float
+    beyond: float
 
 
 def rate_errors(world: World, rate: float, runs: int, seed: int = 1) -> Held:
@@ -90,6 +100,19 @@ def rate_errors(world: World, rate: float, runs: int, seed: int = 1) -> Held:
     for _ in range(runs):
         _, lower, upper = rate_interval(world.prompt_means(rate, random), families)
         found += rate < lower, rate > upper, upper - lower
+    beneath, above, width = (float(one) for one in found / runs)
+    return Held(1 - beneath - above, beneath, above, width)
+
+
+def macro_errors(worlds: Sequence[World], rates: Sequence[float], runs: int, seed: int = 1) -> Held:
+    """Hold the mean of categories' rates against its interval run after run."""
+    random, truth, found = np.random.default_rng(seed), float(np.mean(rates)), np.zeros(3)
+    groups = np.repeat(np.arange(len(worlds)), [len(world.family_of) for world in worlds])
+    families = np.concatenate([world.family_of for world in worlds]) + 1000 * groups
+    for _ in range(runs):
+        drawn = [of.prompt_means(rate, random) for of, rate in zip(worlds, rates, strict=True)]
+        _, lower, upper = macro_interval(np.concatenate(drawn), families, groups)
+        found += truth < lower, truth > upper, upper - lower
     beneath, above, width = (float(one) for one in found / runs)
     return Held(1 - beneath - above, beneath, above, width)
 
@@ -123,9 +146,12 @@ def comparison_errors(
                 sure[~same].mean() if not same.all() else np.nan,
                 by_mcnemar[~same].mean() if not same.all() else np.nan,
                 (table["upper"] - table["lower"]).mean(),
+                ((table["alike_within_upper"] < truth - 1e-9).any()),
+                ((table["alike_within_lower"] > truth + 1e-9).any()),
             )
         )
-    return Errors(*np.mean(np.array(found, dtype=np.float64), axis=0))
+    *shares, worse, better = np.mean(np.array(found, dtype=np.float64), axis=0)
+    return Errors(*shares, max(worse, better))
 
 
 def _mcnemar_holm(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
@@ -176,11 +202,27 @@ def _print_unequal(runs: int) -> None:
     _print_rates(runs, UNEQUAL, ALL_RATES)
 
 
+def _print_macro(runs: int) -> None:
+    print("\nCoverage of the mean over categories (%), beneath + above; its width")
+    rates = (0.05, 0.5, 0.95, (0.4, 0.02))
+    _head(["families of each category", "prompts of each", "ICC"], [f"{rate}" for rate in rates])
+    for sizes, members, icc in CATEGORIES:
+        worlds = [World(size, members, icc) for size in sizes]
+        found = [macro_errors(worlds, np.resize(rate, len(sizes)), runs) for rate in rates]
+        cells = [
+            f"{_marked(one.covered, runs, COVERED)} ({100 * one.beneath:.1f} + "
+            f"{100 * one.above:.1f}; {100 * one.width:.1f})"
+            for one in found
+        ]
+        said = ", ".join(map(str, sizes))
+        print(f"| {said} | {members} | {icc} | {' | '.join(cells)} |", flush=True)
+
+
 def _print_differences(runs: int) -> None:
     print(
         "\nDifferences between models, all intervals of a run at once (%): coverage and width with "
         "equal models, and with one that differs / equal models called different / one of the best "
-        "not ranked first"
+        "not ranked first / the one said to differ by less or by more than it does"
     )
     settings = list(product((2, 5, 10), RATES))
     _head(["families", "ICC", "epochs"], [f"{models} models, {rate}" for models, rate in settings])
@@ -193,7 +235,8 @@ def _print_differences(runs: int) -> None:
                 f"{_marked(one.covered, runs, COVERED)} ({100 * one.width:.0f})"
                 for one in (equal, other)
             ]
-            wrong = [_marked(share, runs, CALLED) for share in (equal.called, equal.pushed)]
+            errors = equal.called, equal.pushed, other.beyond
+            wrong = [_marked(share, runs, CALLED) for share in errors]
             cells.append(" / ".join(covered + wrong))
         print(f"| {world.name} | {' | '.join(cells)} |", flush=True)
 
@@ -235,6 +278,7 @@ def _marked(share: float, runs: int, aim: tuple[float, float]) -> str:
 _PARTS = {
     "rates": _print_rates,
     "unequal": _print_unequal,
+    "macro": _print_macro,
     "differences": _print_differences,
     "power": _print_power,
     "design": _print_design,

@@ -48,6 +48,10 @@ def test_no_prompt_that_differs_leaves_the_interval_of_tango() -> None:
     z2 = stats.norm.ppf(0.975) ** 2
     assert row["upper"] == pytest.approx(z2 / (30 + z2), abs=TOLERANCE)
     assert row["lower"] == pytest.approx(-z2 / (30 + z2), abs=TOLERANCE)
+    # one-sided, and so alike within as much: no prompt differs, with an error of 3 % on each side
+    z2 = stats.norm.ppf(0.97) ** 2
+    margins = [row[name] for name in ("alike_within", "alike_within_lower", "alike_within_upper")]
+    assert margins == pytest.approx(np.array([1, -1, 1]) * z2 / (30 + z2), abs=TOLERANCE)
 
 
 def test_the_interval_excludes_zero_where_p_is_under_5_percent() -> None:

@@ -38,9 +38,18 @@ def test_equal_models_are_seldom_called_different(world: World, models: int) -> 
     assert found.covered >= 0.9
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("sizes", [(25,) * 10, (100, 50, 25, 10, 5), (200, 3, 3)])
+def test_the_mean_over_categories_covers(sizes: tuple[int, ...], rate: float) -> None:
+    worlds = [World(size, 1, 0.0) for size in sizes]
+    assert coverage.macro_errors(worlds, (rate,) * len(sizes), runs=200).covered >= 0.92
+
+
 @pytest.mark.parametrize("world", UNFRIENDLY)
 def test_differences_cover_where_one_model_differs(world: World) -> None:
-    assert comparison_errors(world, (0.05, 0.15), runs=80).covered >= 0.9
+    found = comparison_errors(world, (0.05, 0.15), runs=80)
+    assert found.covered >= 0.9
+    assert found.beyond <= 0.12
 
 
 def test_ten_families_find_nearly_what_a_test_without_families_does() -> None:

@@ -15,7 +15,7 @@ from made_responses import responses
 from or_eval.analysis.corrections import (
     corrections,
 )
-from or_eval.analysis.rates import fourfold, rates
+from or_eval.analysis.rates import fourfold, macro_averages, rates
 from or_eval.intervals import rate_interval, t_quantile, wilson
 
 TOLERANCE = 1e-6
@@ -214,3 +214,24 @@ def test_the_fourfold_table_counts_prompts_as_rates_do() -> None:
     by = rates(frame, found=found)["rate"].tolist()
     row = fourfold(frame, found=found).loc[0]
     assert [row["safe refused"] / 6, row["toxic refused"] / 6] == pytest.approx(by)
+
+
+def test_categories_count_alike_however_many_prompts_they_have() -> None:
+    rows = [
+        {"id": f"{name}{n}", "category": name, "refused": n < refused}
+        for name, count, refused in (("a", 8, 2), ("b", 2, 1), ("none", 0, 0))
+        for n in range(count)
+    ]
+    [row] = macro_averages(responses(rows)).to_dict("records")
+    assert (row["groups"], row["rate"]) == (2, (2 / 8 + 1 / 2) / 2)
+    # By hand: prompts weigh 1/16 and 1/4, and differ within by 8 * 3/16 and 2 * 1/4 in squares,
+    # which leave one of eight and one of two to suppose at the mean's own variance.
+    seen = 8 * 3 / 16 / 16**2 + 2 * 1 / 4 / 4**2
+    variance = seen + 3 / 8 * 5 / 8 * (1 / 8**2 + 1 / 2**2) / 4
+    prompts = 3 / 8 * 5 / 8 / variance
+    effective = 1 / (8 / 16**2 + 2 / 4**2)
+    freedom = round(min((1 / 8 + 1 / 2) ** 2 / (1 / 8**3 + 1 / 2**3), effective - 1), 1)
+    assert row["lower"] == pytest.approx(wilson(3 / 8, prompts, t_quantile(freedom)).lower)
+    assert row["lower"] < 0.25 < 0.5 < row["upper"]
+    alone = [row for row in rows if row["category"] == "a"]
+    assert macro_averages(responses(alone)).empty

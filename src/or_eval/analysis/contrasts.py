@@ -35,6 +35,8 @@ FEWEST_FAMILIES = 6
 
 MORE, CHANCE, UNKNOWN = "more than chance", "may be chance", "can't be told"
 COLUMNS = ("difference", "lower", "upper", "p", "verdict", "families")
+ALIKE = ("alike_within", "alike_within_lower", "alike_within_upper")
+"""The least margin that both one-sided bounds of a difference lie in, and these."""
 
 _POOLED_FAMILIES = 10
 _EXACT_FAMILIES = 12
@@ -45,6 +47,9 @@ _HALVINGS = 20
 _JUST = 1e-9
 """The bound nearest to zero of an interval that leaves out zero alone."""
 _ROUNDING = 1e-9
+_BEYOND = 0.03
+"""One-sided error of margins by flips; what that comes to with ten families of one mind is twice
+as much, since their differences are skewed where they aren't zero (``benchmarks/coverage.py``)."""
 
 
 class Contrast(NamedTuple):
@@ -113,7 +118,7 @@ def contrasts(
         A row per pair of columns: ``a``, ``b``, ``n`` (prompts that both have), ``families``,
         ``rate_a``, ``rate_b``, ``difference`` (``rate_a - rate_b``) with ``lower`` and ``upper``,
         ``a_more`` and ``b_more`` (prompts that one refused more often than the other), ``p`` and
-        ``verdict``.
+        ``verdict``, and :data:`ALIKE`.
 
     Raises:
         ValueError: A prompt has no family.
@@ -151,7 +156,7 @@ def contrasts(
     found = pd.DataFrame(rows, columns=names)
     table = pd.concat([found, compare_all(built, codes, cautious)], axis=1)
     order = ["a", "b", "n", "families", "rate_a", "rate_b", "difference", "lower", "upper"]
-    return table[[*order, "a_more", "b_more", "p", "verdict"]]
+    return table[[*order, "a_more", "b_more", "p", "verdict", *ALIKE]]
 
 
 class _Side(NamedTuple):
@@ -278,12 +283,17 @@ def compare_all(
     Returns:
         A row per contrast: ``difference`` with ``lower`` and ``upper``, ``p`` (corrected for the
         number of contrasts), ``verdict`` (``more than chance``, ``may be chance``, or ``can't be
-        told`` with fewer than six families) and ``families``.
+        told`` with fewer than six families) and ``families``; and ``alike_within_lower`` and
+        ``alike_within_upper``, beyond which a difference lies in at most 6 of 100 runs (on either
+        side, of all contrasts any), with ``alike_within``, the larger: the two are alike
+        within any larger margin (Schuirmann, 1987), the first side is no worse by any beyond the
+        upper bound.
     """
     codes, count = family_codes(families)
     known = np.array([len(np.unique(codes[one.weights > 0])) for one in contrasts], dtype=np.int64)
     told = known >= FEWEST_FAMILIES
-    table: dict[str, NDArray[Any]] = {name: np.full(len(known), np.nan) for name in COLUMNS}
+    names = (*COLUMNS, *ALIKE)
+    table: dict[str, NDArray[Any]] = {name: np.full(len(known), np.nan) for name in names}
     table["difference"] = np.array([one.difference for one in contrasts])
     table |= {"verdict": np.full(len(known), UNKNOWN, dtype=object), "families": known}
     if told.any():
@@ -395,22 +405,29 @@ class _Scales(NamedTuple):
         """Give the columns that tell what the test says."""
         error = self.error(0.0)
         size = np.divide(np.abs(self.difference), error, np.zeros_like(error), where=error > 0)
-        p, critical = self._flipped(size, cautious)
+        p, *criticals = self._flipped(size, cautious)
         sure = p < 1 - LEVEL
         together = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2 / len(size)) / normal_quantile()
         of_rates = self.difference + max(together / sqrt(2), 1.0) * (self.span - self.difference)
-        critical = max(critical, normal_quantile())
-        lower = np.maximum(self.edges(-1, critical), of_rates[0])
-        upper = np.minimum(self.edges(1, critical), of_rates[1])
+        (lower, upper), (least, most) = (
+            (
+                np.maximum(self.edges(-1, critical), of_rates[0]),
+                np.minimum(self.edges(1, critical), of_rates[1]),
+            )
+            for critical in map(
+                max, criticals, (normal_quantile(), NormalDist().inv_cdf(1 - _BEYOND))
+            )
+        )
         first, second = sure & (self.difference > 0), sure & (self.difference < 0)
         return {
             "lower": np.where(first, np.maximum(lower, _JUST), np.minimum(lower, 0)),
             "upper": np.where(second, np.minimum(upper, -_JUST), np.maximum(upper, 0)),
             "p": np.where(size > 0, p, 1.0),
             "verdict": np.where(sure, MORE, CHANCE),
+            **dict(zip(ALIKE, (np.maximum(-least, most), least, most), strict=True)),
         }
 
-    def _flipped(self, size: Floats, cautious: bool) -> tuple[Floats, float]:
+    def _flipped(self, size: Floats, cautious: bool) -> tuple[Floats, float, float]:
         """Flip the families' signs, and hold each contrast against what flips make of them.
 
         Args:
@@ -418,8 +435,8 @@ class _Scales(NamedTuple):
             cautious: Whether p allows for flips that weren't taken.
 
         Returns:
-            Each contrast's p-value, corrected for their number step by step, and the size that the
-            largest of all doesn't come to by chance.
+            Each contrast's p-value, corrected for their number step by step, and the sizes that the
+            largest of all doesn't come to by chance: at a level of 95 % and at that of margins.
         """
         error = np.sqrt(self.of_prompts_alone(0.0))
         standard = np.divide(
@@ -439,7 +456,12 @@ class _Scales(NamedTuple):
         drawn = flips if cautious and len(standard) > _EXACT_FAMILIES else 0
         p = np.empty_like(size)
         p[order] = np.maximum.accumulate(_at_most(reached / flips, drawn)[::-1])[::-1]
-        return p, _critical(np.concatenate(largest), drawn)
+        sizes, counts = np.unique(np.concatenate(largest).round(9), return_counts=True)
+        chance = _at_most(1 - (np.cumsum(counts) - counts / 2) / counts.sum(), drawn)
+        inside, alike = (
+            float(sizes[chance >= error].max(initial=0.0)) for error in (1 - LEVEL, 2 * _BEYOND)
+        )
+        return p, inside, alike
 
 
 def _signs(families: int) -> Iterator[NDArray[Any]]:
@@ -469,10 +491,3 @@ def _value(quadratic: tuple[Floats, Floats, Floats], shift: Floats) -> Floats:
 def _at_most(p: Floats, drawn: int) -> Floats:
     """Give what p hardly exceeds if more flips were drawn; p itself with none that were."""
     return np.minimum(p + 2 * np.sqrt(p * (1 - p) / drawn), 1.0) if drawn else p
-
-
-def _critical(largest: Floats, drawn: int) -> float:
-    """Give the largest size that flips don't reject."""
-    sizes, counts = np.unique(largest.round(9), return_counts=True)
-    mid_p = 1 - (np.cumsum(counts) - counts / 2) / len(largest)
-    return float(sizes[_at_most(mid_p, drawn) >= 1 - LEVEL].max(initial=0.0))

@@ -24,7 +24,7 @@ from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.prompt_audit import PromptAudit, labels_by_prompt, prompt_audit
 from or_eval.analysis.prompt_texts import SENSITIVE_PART, sensitive_parts
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
-from or_eval.analysis.rates import MEASURES, rates
+from or_eval.analysis.rates import MEASURES, macro_averages, rates
 from or_eval.analysis.responses import Logs, as_they_are, by_benchmark
 from or_eval.analysis.votes import VoteAgreement, agreement_by_label, vote_matrix
 from or_eval.hostile_text import visible
@@ -117,6 +117,15 @@ class Material:
     def models(self) -> pd.DataFrame:
         """Rates by model."""
         return self.rates("model")
+
+    @cached_property
+    def by_category_alike(self) -> pd.DataFrame:
+        """Each model's rates with all categories counting alike; empty with one of them.
+
+        Nor is there any where a sample of the truth corrects rates, as for ``groups``.
+        """
+        told = self.sample is None and "category" in self.splits
+        return macro_averages(self.responses if told else self.responses.iloc[:0])
 
     @property
     def corrected(self) -> pd.DataFrame:

@@ -20,7 +20,17 @@ from or_eval.analysis.corrections import (
     widened,
 )
 from or_eval.analysis.jackknife import SHARE, jackknife
-from or_eval.intervals import Estimate, bounded, effective_size, rate_interval, with_bounds
+from or_eval.intervals import (
+    SMALLEST_EFFECT,
+    EffectiveSize,
+    Estimate,
+    bounded,
+    effective_size,
+    rate_interval,
+    t_quantile,
+    with_bounds,
+    with_worst_case,
+)
 from or_eval.schema import Label, Outcome, ResponseClass
 
 _CORRECTION = (
@@ -146,6 +156,69 @@ def _with(
     rates = np.array(estimates, dtype=np.float64).reshape(-1, 3)
     named = dict(zip(("rate", "lower", "upper"), rates.T, strict=True))
     return table.drop(columns="label").assign(**named, lowest=lowest, highest=highest)
+
+
+def macro_averages(
+    responses: pd.DataFrame, column: str = "category", by: Sequence[str] = ("model",)
+) -> pd.DataFrame:
+    """Give the mean of the rates of the groups of a column, each group counting alike.
+
+    Args:
+        responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        column: What groups the prompts; those without a value are left out.
+        by: Columns that split the responses.
+
+    Returns:
+        A row per split: the columns of ``by``, ``measure``, ``groups`` (that have a verdict),
+        ``rate``, ``lower`` and ``upper`` (:func:`macro_interval`). None with fewer than two groups.
+    """
+    groups = _Groups.of(responses, [*by, column])
+    told = groups.means(groups.frame["refused"].to_numpy(np.float64, na_value=np.nan))
+    rows = []
+    for names, places in groups.keys.groupby([*by, "measure"], sort=True).indices.items():
+        parts = [told[at] for at in places if len(told[at][0])]
+        if len(parts) > 1:
+            values, families = (np.concatenate(part) for part in zip(*parts, strict=True))
+            of = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+            rows.append((*names, len(parts), *macro_interval(values, families, of)))
+    return pd.DataFrame(rows, columns=[*by, "measure", "groups", "rate", "lower", "upper"])
+
+
+def macro_interval(values: Floats, families: NDArray[Any], groups: NDArray[Any]) -> Estimate:
+    """Give the mean of groups' rates, with an interval for other prompts of the same groups.
+
+    It is made as that of a rate is (:func:`or_eval.intervals.rate_interval`), of weighted prompts:
+    their variance is that within groups. What a group of few families doesn't show of its own
+    variance, since its rate was fitted to them, is supposed to be that of a rate like the mean
+    (with one family: all of it); the degrees of freedom are those of the smallest groups, or
+    of all families where these are fewer.
+
+    Args:
+        values: A value between 0 and 1 for each prompt.
+        families: Number of each prompt's family.
+        groups: Number of each prompt's group, from 0.
+    """
+    family = np.unique(families, return_inverse=True)[1]
+    size, count = np.bincount(groups), int(groups.max()) + 1
+    weights = 1 / count / size[groups]
+    share = float(values @ weights)
+    if family.max() == 0:
+        return Estimate(share, np.nan, np.nan)
+    cells, members = np.unique(np.column_stack([groups, family]), axis=0, return_counts=True)
+    known = size**2 / np.bincount(cells[:, 0], members**2)  # families of a group, in equal ones
+    prompts = 1 / float((weights**2).sum())
+    effective = 1 / float((np.bincount(family, weights) ** 2).sum())
+    apart = weights * (values - (np.bincount(groups, values) / size)[groups])
+    seen, own = float((np.bincount(family, apart) ** 2).sum()), float((apart**2).sum())
+    worst, independent = prompts / effective, share * (1 - share)
+    alike = max(seen / own, SMALLEST_EFFECT) if own > 0 else worst
+    unseen = alike * independent * float((1 / (size * known)).sum()) / count**2
+    variance = max(seen, SMALLEST_EFFECT * own) + unseen
+    effect = variance * prompts / independent if independent else worst
+    supposed = with_worst_case(effect, worst, prompts * min(share, 1 - share), effective)
+    freedom = float((1 / known).sum() ** 2 / (1 / known**3).sum())
+    t = t_quantile(round(max(min(freedom, effective - 1), 1.0), 1))
+    return EffectiveSize((prompts / effect, t), (prompts / supposed, t)).interval(share)
 
 
 def class_shares(

@@ -13,6 +13,7 @@ from or_eval.analysis.rates import LABEL_OF, class_shares, fourfold, refusal_sha
 from or_eval.analysis.report.contents import ReportTable, worded
 from or_eval.analysis.scorecard import CardCoverage
 from or_eval.analysis.wording import MEASURE_NAMES, doubt_shares, written
+from or_eval.intervals import NO_ESTIMATE, Estimate, bounded
 
 _CORRECTED = [
     *("model", "measure", "n", "raw", "raw_lower", "raw_upper", "rate", "lower", "upper"),
@@ -44,7 +45,9 @@ def model_tables(of: Material, covered: CardCoverage | None = None) -> list[Repo
 
 def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]:
     responses, sample = of.responses, of.sample
-    yield worded("models", models_table(of.models))
+    alike = of.by_category_alike
+    more = "" if alike.empty else "categories-alike"
+    yield worded("models", models_table(of.models, alike), more=more)
     by_whom = "corrections-by-people" if of.people else "corrections-by-audit"
     yield worded("corrections", of.corrected.reindex(columns=_CORRECTED), by_whom)
     if of.prompt_audit is not None:
@@ -93,20 +96,25 @@ def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]
     yield worded("without-verdict", reasons.rename_axis(["model", "reason"]).reset_index())
 
 
-def models_table(rates: pd.DataFrame) -> pd.DataFrame:
+def models_table(rates: pd.DataFrame, alike: pd.DataFrame | None = None) -> pd.DataFrame:
     """Put each model's two rates side by side.
 
     Args:
         rates: Rates by model (:func:`or_eval.analysis.rates.rates`).
+        alike: Those in which categories count alike.
 
     Returns:
         A row per model, the highest first rate first: ``over_refusal`` and ``toxic_rejection``
         with ``_lower`` and ``_upper``, ``_lowest`` and ``_highest`` (and ``_raw``, where rates are
-        corrected), ``safe_n`` and ``toxic_n`` (responses with a verdict), ``safe_uncertain``,
+        corrected; ``_macro`` with its bounds, where there are any with categories alike),
+        ``safe_n`` and ``toxic_n`` (responses with a verdict), ``safe_uncertain``,
         ``safe_without_verdict`` and those of toxic prompts (shares of all responses, errors among
         those without a verdict), ``unscored``, ``errors``.
     """
-    rows = []
+    rows, known_alike = [], {}
+    if alike is not None:
+        figures = alike[["model", "measure", "rate", "lower", "upper"]].itertuples(index=False)
+        known_alike = {(model, measure): Estimate(*told) for model, measure, *told in figures}
     for model, group in rates.groupby("model", sort=True):
         by = group.set_index("measure")
         row: dict[str, object] = {"model": model}
@@ -117,6 +125,8 @@ def models_table(rates: pd.DataFrame) -> pd.DataFrame:
             for column in ("rate", "lower", "upper", "lowest", "highest"):
                 name = measure if column == "rate" else f"{measure}_{column}"
                 row[name] = by.at[measure, column] if known else float("nan")
+            if known_alike:
+                row |= bounded(f"{measure}_macro", known_alike.get((model, measure), NO_ESTIMATE))
             row[f"{label}_n"] = by.at[measure, "n"] if known else 0
             shares = doubt_shares(by.loc[measure]) if known else (float("nan"),) * 2
             names = (f"{label}_uncertain", f"{label}_without_verdict")

@@ -151,7 +151,7 @@ def structure_effects(found: Sequence[Sample]) -> pd.DataFrame:
             }
             for sample, effect, slope in estimates
         ]
-        parts.append(pd.concat([pd.DataFrame(rows), tested], axis=1))
+        parts.append(pd.concat([pd.DataFrame(rows), tested[list(COLUMNS)]], axis=1))
     names = ["label", "model", "effect", "measure", "odds_ratio", "inflation", "rate", *COLUMNS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
 
