@@ -12,7 +12,8 @@ import pandas as pd
 from or_eval.analysis.conditions import conditions
 from or_eval.analysis.contrasts import COLUMNS, MORE, Floats, contrasts
 from or_eval.analysis.corrections import Corrections, correcting
-from or_eval.analysis.group_tests import Numbers, Scored, Sides, compare_sides
+from or_eval.analysis.exchange import Numbers, Sides
+from or_eval.analysis.group_tests import Scored, compare_sides
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.rates import by_prompt, measures_in, prompt_means
 from or_eval.analysis.responses import Logs

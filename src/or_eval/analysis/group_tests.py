@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -17,33 +16,27 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from or_eval.analysis.contrasts import CHANCE, COLUMNS, MORE, UNKNOWN, Floats
+from or_eval.analysis.exchange import (
+    Cells,
+    Chance,
+    Flags,
+    Numbers,
+    Sides,
+    Weights,
+    beyond,
+    sizes_drawn,
+)
 from or_eval.intervals import LEVEL, Estimate, effective_size, normal_quantile
-
-Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _DRAWS, _FEWEST_DRAWS = 1999, 199
 _PROMPTS_DRAWN = 2_000_000
 """Of many prompts fewer draws are made: the larger the groups, the nearer to normal their sizes."""
 _SEED = 20250101
-_MOST_SKEWED = 2.0
-"""Beyond it the cube root makes too much of what lies near the mean."""
 _INFORMED = 0.5
 """How much of what two sides tell of their difference has to be left where only families of one
 size are exchanged; with less, the intervals of their rates tell more."""
 _JUST = 1e-9
-_HALVINGS = 40
-_LARGE = 20.0
-_STRAIGHT = 1e-3
 _MOST_ALIKE = 0.95
-_ROUNDING = 9
-
-
-class Sides(NamedTuple):
-    """Two groups that are compared, by number; one and all others without a second."""
-
-    first: int
-    second: int | None = None
 
 
 class Scored(NamedTuple):
@@ -162,10 +155,10 @@ def _tested(
     """
     orders: dict[tuple[bytes, bool], NDArray[np.int32]] = {}
     models = [
-        _Model.of(one, groups, families, sides, keys, part, orders)
+        _compared(one, groups, families, sides, keys, part, orders)
         for one, part in zip(scored, parts, strict=True)
     ]
-    table = pd.DataFrame([row._asdict() for model in models for row in model.rows])
+    table = pd.DataFrame([row._asdict() for rows, _ in models for row in rows])
     exchanged, whole = (table.pop(name).to_numpy(dtype=bool) for name in ("exchanged", "whole"))
     sizes, reach = (table.pop(name).to_numpy(dtype=np.float64) for name in ("size", "reach"))
     inside = np.array(
@@ -177,12 +170,12 @@ def _tested(
     )
     alone = int((~exchanged & (reach > 0) & inside).sum())
     p, most, critical = np.zeros(len(table)), np.zeros(len(table)), normal_quantile()
-    for level in range(max(len(model.sizes) for model in models)):
-        drawn = [model.sizes[min(level, len(model.sizes) - 1)] for model in models]
-        chance = _Chance.of(np.concatenate(drawn, axis=1)[:, inside[exchanged]], alone)
+    for level in range(max(len(sizes) for _, sizes in models)):
+        drawn = [of[min(level, len(of) - 1)] for _, of in models]
+        chance = Chance.of(np.concatenate(drawn, axis=1)[:, inside[exchanged]], alone)
         found = chance.single(sizes)
         found[exchanged & inside] = chance.stepwise()
-        by_interval = _beyond(sizes) if sides[0].second is None else chance.single(sizes)
+        by_interval = beyond(sizes) if sides[0].second is None else chance.single(sizes)
         found[whole] = np.maximum(found, by_interval)[whole]
         p, most = np.maximum(p, found), np.maximum(most, chance.single(reach))
         critical = max(critical, chance.critical())
@@ -214,60 +207,6 @@ def _most_told(part: Numbers, alike: Flags, counts: Numbers, sides: Sequence[Sid
     chosen = np.zeros(len(part), dtype=bool)
     chosen[list(last.values())] = True
     return chosen
-
-
-class _Chance(NamedTuple):
-    """What comparisons come to by chance.
-
-    Attributes:
-        sizes: Those by exchange, as observed and in each draw: (draws, comparisons).
-        largest: The largest of each draw, in order.
-        alone: How many others there are, whose chances are added.
-    """
-
-    sizes: Floats
-    largest: Floats
-    alone: int
-
-    @classmethod
-    def of(cls, sizes: Floats, alone: int) -> _Chance:
-        """Put draws in order."""
-        return cls(sizes, np.sort(sizes.max(axis=1, initial=0.0)), alone)
-
-    def single(self, sizes: Floats) -> Floats:
-        """Give how likely any comparison is to be of such a size or larger."""
-        draws = len(self.largest)
-        above = draws - np.searchsorted(self.largest, sizes.astype(self.largest.dtype))
-        p: Floats = np.minimum(above / draws + self._of_others(sizes), 1.0)
-        return p
-
-    def stepwise(self) -> Floats:
-        """Give the p-value of each that is exchanged, step by step."""
-        observed = self.sizes[0]
-        order = np.argsort(observed, kind="stable")
-        top, p = np.zeros(len(self.sizes), dtype=self.sizes.dtype), self._of_others(observed)
-        for at in order:
-            np.maximum(top, self.sizes[:, at], out=top)
-            p[at] += (top >= observed[at]).mean()
-        p[order] = np.maximum.accumulate(p[order][::-1])[::-1]
-        return np.minimum(p, 1.0)
-
-    def critical(self) -> float:
-        """Give the size that the largest of all comes to in one of twenty runs."""
-        low, high = normal_quantile(), _LARGE
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            kept = float(self.single(np.array([middle]))[0]) >= 1 - LEVEL
-            low, high = (middle, high) if kept else (low, middle)
-        return high
-
-    def _of_others(self, sizes: Floats) -> Floats:
-        return self.alone * _beyond(sizes)
-
-
-def _beyond(sizes: Floats) -> Floats:
-    """Give how likely a normal number is to be of such a size or larger."""
-    return np.array([2 * NormalDist().cdf(-abs(float(size))) for size in sizes])
 
 
 class _Row(NamedTuple):
@@ -304,296 +243,58 @@ class _Row(NamedTuple):
         return self._replace(difference=difference, size=size)
 
 
-class _Model(NamedTuple):
-    """The comparisons of one model.
+def _compared(
+    one: Scored,
+    groups: Numbers,
+    families: Numbers,
+    sides: Sequence[Sides],
+    keys: Floats,
+    part: Numbers,
+    orders: dict[tuple[bytes, bool], NDArray[np.int32]],
+) -> tuple[list[_Row], list[Floats]]:
+    """Compare the sides of one model by the random ``keys`` of prompts.
 
-    Attributes:
-        rows: All of them.
-        sizes: Sizes of those by exchange, as observed and in each draw: (draws, comparisons).
-            Where cells of mixed families are unequal, there are two: cells exchanged as wholes, and
-            prompt by prompt.
+    Returns:
+        The comparisons, and the sizes of those by exchange, as observed and in each draw: (draws,
+        comparisons). Where cells of mixed families are unequal, there are two: cells exchanged as
+        wholes, and prompt by prompt.
     """
-
-    rows: list[_Row]
-    sizes: list[Floats]
-
-    @classmethod
-    def of(
-        cls,
-        one: Scored,
-        groups: Numbers,
-        families: Numbers,
-        sides: Sequence[Sides],
-        keys: Floats,
-        part: Numbers,
-        orders: dict[tuple[bytes, bool], NDArray[np.int32]],
-    ) -> _Model:
-        """Compare the sides of one model by the random ``keys`` of prompts."""
-        known = ~np.isnan(one.scores)
-        if not known.any():
-            return cls([_Row()] * len(sides), [np.zeros((len(keys) + 1, 0))])
-        scores, shares = one.scores[known], one.shares[known]
-        moved = None if one.moved is None else one.moved[known]
-        asked = np.zeros(int(known.sum()), np.int64) if one.asked is None else one.asked[known]
-        several = int(asked.max()) + 1
-        families = np.unique(families[known] * several + asked, return_inverse=True)[1]
-        cells = _Cells.laid_out(groups[known], families, asked, part)
-        weighed = [_Weights.of(cells, side) for side in sides]
-        used = [weights for weights in weighed if weights.left >= _INFORMED]
-        sizes, reach = [], np.full(len(used), np.inf)
-        name = known.tobytes() + part.tobytes()
-        for single in (False, True) if cells.unequal() else (False,):
-            drawn = cells.drawn(scores, keys[:, known], single, orders, name)
-            found, most = _sizes(cells, used, drawn)
-            sizes.append(np.column_stack([np.zeros((len(drawn), 0), np.float32), *found]))
-            reach = np.minimum(reach, most)
-        reached, rates = iter(reach.tolist()), _Rates(shares, families)
-        rows = []
-        for side, weights in zip(sides, weighed, strict=True):
-            row, exchanged = rates.row(cells.place, weights), weights.left >= _INFORMED
-            by = weights.cells if exchanged else weights.plain(cells.size)
-            first: Floats = weights.first[cells.place].astype(np.float64)
-            if moved is not None:
-                first = moved[:, side.first]
-            apart, unit = (float(cells.means(values) @ by) for values in (scores, first))
-            row = row.at(apart / unit if unit else np.nan)
-            if exchanged:
-                whole = ~cells.mixed & (cells.size > 1) & (weights.first | weights.second)
-                row = row._replace(exchanged=True, whole=bool(whole.any()), reach=next(reached))
-            elif several > 1:
-                # The rates of other models on each side say nothing of the prompts.
-                row = row._replace(reach=0.0)
-            rows.append(row)
-        return cls(rows, sizes)
-
-
-class _Cells(NamedTuple):
-    """The prompts of one family in one group each, in order of what they are exchanged with.
-
-    Attributes:
-        place: Cell of each prompt.
-        group: Group of each cell.
-        family: Its family.
-        size: Its number of prompts.
-        mixed: Whether its family is of several groups.
-        kind: Cells of one number have as many prompts, of which the same models were asked.
-        stratum: Cells of one number can be exchanged: those of a mixed family, or all others of
-            one kind.
-    """
-
-    place: Numbers
-    group: Numbers
-    family: Numbers
-    size: Numbers
-    mixed: Flags
-    kind: Numbers
-    stratum: Numbers
-
-    @classmethod
-    def laid_out(cls, groups: Numbers, families: Numbers, asked: Numbers, part: Numbers) -> _Cells:
-        """Lay prompts out in cells, of which those of groups of one part can be exchanged."""
-        wide = int(groups.max()) + 1
-        names, first, cell = np.unique(
-            families * wide + groups, return_index=True, return_inverse=True
-        )
-        family, group = np.divmod(names, wide)
-        size = np.bincount(cell)
-        mixed = np.bincount(family)[family] > 1
-        kind = size * (int(asked.max()) + 1) + asked[first]
-        stratum = np.where(mixed, kind.max() + 1 + family, kind) * len(part) + part[group]
-        order = np.lexsort((group, stratum))
-        group, family, size, kind = group[order], family[order], size[order], kind[order]
-        place = np.argsort(order)[cell]
-        return cls(place, group, family, size, mixed[order], kind, stratum[order])
-
-    def means(self, values: Floats) -> Floats:
-        """Give the mean of the prompts of each cell."""
-        means: Floats = np.bincount(self.place, values) / self.size
-        return means
-
-    def unequal(self) -> bool:
-        """Tell whether a mixed family has more prompts in one of its groups than in another."""
-        one = np.full(int(self.family.max()) + 1, -1)
-        one[self.family] = self.size
-        return bool((self.mixed & (one[self.family] != self.size)).any())
-
-    def drawn(
-        self,
-        values: Floats,
-        keys: Floats,
-        single: bool,
-        orders: dict[tuple[bytes, bool], NDArray[np.int32]],
-        known: bytes,
-    ) -> Floats:
-        """Give the cells' means as they are and in each draw: (draws, cells).
-
-        Args:
-            values: Value of each prompt.
-            keys: A random number for each draw and prompt.
-            single: Whether prompts of mixed families are exchanged one by one.
-            orders: Orders of draws that were made before, for the same prompts.
-            known: Names the prompts that have values, and the parts.
-        """
-        prompts = np.argsort(self.place, kind="stable")
-        apart = single & self.mixed
-        counts = np.where(apart, self.size, 1)
-        cell = np.repeat(np.arange(len(counts)), counts)
-        wanted = np.repeat(apart, self.size)
-        wanted[np.cumsum(self.size) - self.size] = True
-        units = prompts[wanted]
-        held = np.where(apart[cell], values[units], self.means(values)[cell])
-        if (known, single) not in orders:
-            if (known, not single) not in orders:
-                orders.clear()  # those of other prompts; they are large
-            order = np.argsort(self.stratum[cell] + keys[:, units], axis=1)
-            orders[known, single] = order.astype(np.int32)
-        found = np.concatenate([held[None], held[orders[known, single]]])
-        if single:
-            found = np.add.reduceat(found, np.cumsum(counts) - counts, axis=1) / counts
-        return found
-
-    def arranged(self, means: Floats, weights: Floats) -> Floats:
-        """Exchange cells so that their weighted sum is least, and so that it is largest."""
-        found = np.empty((2, len(means)))
-        to = np.lexsort((weights, self.stratum))
-        for row, sign in enumerate((-1, 1)):
-            found[row, to] = means[np.lexsort((sign * means, self.stratum))]
-        return found
-
-
-class _Weights(NamedTuple):
-    """A comparison as weights of cells.
-
-    Attributes:
-        cells: Weight of each cell.
-        first: Which cells are of the first side.
-        second: Which of the second.
-        left: The part that exchange leaves of what is known of the difference.
-        pair: The two groups; None for one and all others.
-        both: Of two groups, the cells of families that have both: of the first, and of the second.
-    """
-
-    cells: Floats
-    first: Flags
-    second: Flags
-    left: float
-    pair: tuple[int, int] | None
-    both: tuple[Numbers, Numbers]
-
-    @classmethod
-    def of(cls, cells: _Cells, side: Sides) -> _Weights:
-        """Weigh the cells of two sides."""
-        first = cells.group == side.first
-        second = ~first if side.second is None else cells.group == side.second
-        ours, theirs = (np.bincount(cells.family, cells.size * part) for part in (first, second))
-        both = (ours > 0) & (theirs > 0)
-        matched = np.where(both, ours * theirs / np.maximum(ours + theirs, 1), 0.0)
-        sign, inside = first * 1.0 - second, both[cells.family]
-        part = np.where(first, ours[cells.family], theirs[cells.family])
-        weights = sign * matched[cells.family] * cells.size / np.maximum(part, 1)
-        told = float(matched.sum())
-        free = ~cells.mixed & (first | second)
-        for kind in np.unique(cells.kind[free]):
-            stratum = np.flatnonzero(free & (cells.kind == kind))
-            share = first[stratum].mean()
-            weights[stratum] = (first[stratum] - share) * cells.size[stratum]
-            told += float(weights[stratum[first[stratum]]].sum())
-        a, b = float(ours[~both].sum()), float(theirs[~both].sum())
-        whole = float(matched.sum()) + (a * b / (a + b) if a * b else 0.0)
-        one, other = (np.flatnonzero(inside & part) for part in (first, second))
-        one, other = (at[np.argsort(cells.family[at])] for at in (one, other))
-        pair = None if side.second is None else (side.first, side.second)
-        return cls(weights, first, second, told / whole if whole else 0.0, pair, (one, other))
-
-    def plain(self, size: Numbers) -> Floats:
-        """Give the weights of the difference of the two sides' means."""
-        one, other = (
-            part * size / max(int((part * size).sum()), 1) for part in (self.first, self.second)
-        )
-        weights: Floats = one - other
-        return weights
-
-    def sizes(self, drawn: Floats, powers: _Powers) -> Floats:
-        """Give the size in each draw of two groups, by what exchange among these two alone does."""
-        assert self.pair is not None
-        sums, variance, third = np.zeros((3, len(drawn)))
-        if len(self.both[0]):
-            one, other = self.both
-            apart = (drawn[:, one] - drawn[:, other]) * self.cells[one]
-            sums, variance = apart.sum(axis=1), (apart**2).sum(axis=1)
-        for counts, of_first, of_second, of_third in powers:
-            a, b = (int(counts[group]) for group in self.pair)
-            n = a + b
-            if not a * b:
-                continue
-            whole, squares, cubes = (
-                power[:, self.pair].sum(axis=1) for power in (of_first, of_second, of_third)
-            )
-            mean = whole / n
-            sums = sums + of_first[:, self.pair[0]] - a * mean
-            variance = variance + a * b / (n * (n - 1)) * (squares - whole * mean)
-            if n > 2:
-                part = a * b * (b - a) / (n * (n - 1) * (n - 2))
-                third = third + part * (cubes - 3 * mean * squares + 2 * whole * mean**2)
-        return _normal(sums, variance, third)
-
-
-_Powers = list[tuple[Numbers, Floats, Floats, Floats]]
-"""For each size of families: how many each group has, and in each draw the sums of their refusals,
-of the squares and of the cubes: (draws, groups)."""
-
-
-def _powers(cells: _Cells, drawn: Floats) -> _Powers:
-    """Add up the families of one group by their size."""
-    found = []
-    for size in np.unique(cells.size[~cells.mixed]):
-        stratum = np.flatnonzero(~cells.mixed & (cells.size == size))
-        totals = drawn[:, stratum] * size
-        names, starts, counts = np.unique(
-            cells.group[stratum], return_index=True, return_counts=True
-        )
-        order = np.argsort(starts)
-        names, starts, counts = names[order], starts[order], counts[order]
-        sums = np.zeros((3, len(drawn), int(cells.group.max()) + 1))
-        for power, values in enumerate((totals, totals**2, totals**3)):
-            sums[power][:, names] = np.add.reduceat(values, starts, axis=1)
-        held = np.zeros(sums.shape[2], dtype=np.int64)
-        held[names] = counts
-        found.append((held, *sums))
-    return found
-
-
-def _sizes(
-    cells: _Cells, weighed: Sequence[_Weights], drawn: Floats
-) -> tuple[list[NDArray[np.float32]], list[float]]:
-    """Give each comparison's size in each draw, and the largest of all exchanges.
-
-    Two groups are measured by exchange among themselves, one and all others by that of all.
-    """
-    found, reach, powers = [], [], _powers(cells, drawn)
-    for weights in weighed:
-        ends = cells.arranged(drawn[0], weights.cells)
-        if weights.pair is None:
-            sums = drawn @ weights.cells
-            moments = float((sums**2).mean()), float((sums**3).mean())
-            sizes, most = _normal(sums, *moments), _normal(ends @ weights.cells, *moments)
-        else:
-            sizes, most = weights.sizes(drawn, powers), weights.sizes(ends, _powers(cells, ends))
-        found.append(sizes.astype(np.float32))
-        reach.append(float(most.max()))
-    return found, reach
-
-
-def _normal(sums: Floats, variance: Floats | float, third: Floats | float) -> Floats:
-    """Give the size of sums in standard errors, made normal by their skewness."""
-    error = np.sqrt(np.broadcast_to(variance, sums.shape))
-    some = error > _JUST
-    error = np.where(some, error, 1.0)
-    skewed = np.clip(np.broadcast_to(third, sums.shape) / error**3, -_MOST_SKEWED, _MOST_SKEWED)
-    skewed = np.where(np.abs(skewed) < _STRAIGHT, _STRAIGHT, skewed)
-    root = np.cbrt(np.maximum(skewed / 2 * sums / error + 1, 0))
-    size: Floats = np.abs(6 / skewed * (root - 1) + skewed / 6)
-    return np.where(some, size, 0.0).round(_ROUNDING)
+    known = ~np.isnan(one.scores)
+    if not known.any():
+        return [_Row()] * len(sides), [np.zeros((len(keys) + 1, 0))]
+    scores, shares = one.scores[known], one.shares[known]
+    moved = None if one.moved is None else one.moved[known]
+    asked = np.zeros(int(known.sum()), np.int64) if one.asked is None else one.asked[known]
+    several = int(asked.max()) + 1
+    families = np.unique(families[known] * several + asked, return_inverse=True)[1]
+    cells = Cells.laid_out(groups[known], families, asked, part)
+    weighed = [Weights.of(cells, side) for side in sides]
+    used = [weights for weights in weighed if weights.left >= _INFORMED]
+    sizes, reach = [], np.full(len(used), np.inf)
+    name = known.tobytes() + part.tobytes()
+    for single in (False, True) if cells.unequal() else (False,):
+        drawn = cells.drawn(scores, keys[:, known], single, orders, name)
+        found, most = sizes_drawn(cells, used, drawn)
+        sizes.append(np.column_stack([np.zeros((len(drawn), 0), np.float32), *found]))
+        reach = np.minimum(reach, most)
+    reached, rates = iter(reach.tolist()), _Rates(shares, families)
+    rows = []
+    for side, weights in zip(sides, weighed, strict=True):
+        row, exchanged = rates.row(cells.place, weights), weights.left >= _INFORMED
+        by = weights.cells if exchanged else weights.plain(cells.size)
+        first: Floats = weights.first[cells.place].astype(np.float64)
+        if moved is not None:
+            first = moved[:, side.first]
+        apart, unit = (float(cells.means(values) @ by) for values in (scores, first))
+        row = row.at(apart / unit if unit else np.nan)
+        if exchanged:
+            whole = ~cells.mixed & (cells.size > 1) & (weights.first | weights.second)
+            row = row._replace(exchanged=True, whole=bool(whole.any()), reach=next(reached))
+        elif several > 1:
+            # The rates of other models on each side say nothing of the prompts.
+            row = row._replace(reach=0.0)
+        rows.append(row)
+    return rows, sizes
 
 
 class _Rates:
@@ -603,7 +304,7 @@ class _Rates:
         self.shares, self.families = shares, families
         self.known: dict[bytes, tuple[Estimate, float]] = {}
 
-    def row(self, place: Numbers, weights: _Weights) -> _Row:
+    def row(self, place: Numbers, weights: Weights) -> _Row:
         """Compare the rates of two sides."""
         sides = weights.first[place], weights.second[place]
         if not all(side.any() for side in sides):
