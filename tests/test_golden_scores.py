@@ -42,8 +42,8 @@ from apis import (
 from golden_files import assert_golden
 from or_eval.models.replay import stored_output
 from or_eval.schema import ResponseClass
-from or_eval.scorers import refusal
-from or_eval.scorers.provider import read_text, signals
+from or_eval.scorers import provider, refusal
+from or_eval.scorers.provider import read_text
 from scored import eval_outputs, scores_of
 from servers import (
     GUARD_MODELS,
@@ -264,13 +264,13 @@ def test_texts_in_a_responses_place(what: str, text: str) -> None:
 
 def test_every_text_that_is_known_has_an_example() -> None:
     examples = TEXTS["one_of_each"]
-    assert [text.id for text in signals._texts()] == list(examples)
+    assert [text.id for text in provider._texts()] == list(examples)
     for name, example in examples.items():
-        found = signals.api_text(f"\n{example}\n")
+        found = provider.api_text(f"\n{example}\n")
         assert found is not None, name
         assert found.id == name
-        assert signals.api_text(f"The error says: {example}") is None, name
-        assert signals.api_text(f"{example} {'That is its text. ' * 100}") is None, name
+        assert provider.api_text(f"The error says: {example}") is None, name
+        assert provider.api_text(f"{example} {'That is its text. ' * 100}") is None, name
 
 
 # What judges reply.

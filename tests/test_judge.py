@@ -12,7 +12,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers import refusal
-from or_eval.scorers.judge.case import (
+from or_eval.scorers.judge.asking import (
     REQUEST_LIMIT,
     RESPONSE_LIMIT,
     case_for,

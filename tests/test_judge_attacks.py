@@ -11,8 +11,7 @@ import pytest
 
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.scorers import refusal
-from or_eval.scorers.judge.asking import read_verdict
-from or_eval.scorers.judge.case import case_for
+from or_eval.scorers.judge.asking import case_for, read_verdict
 from scored import eval_outputs, scores_of
 from servers import Request, ScriptedServer, judged_response, verdict_line
 from servers import case_key as key_of

@@ -25,16 +25,19 @@ from apis import anthropic, openai_chat
 from or_eval.analysis.responses import read_logs
 from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers import keywords, outcome, refusal
-from or_eval.scorers.choosing_stages import (
+from or_eval.scorers.fusion import (
+    AuditOf,
+    DecidedBy,
     Fusion,
+    Stages,
     checked_audit_seed,
+    fuse,
     is_audited,
 )
-from or_eval.scorers.fusion import AuditOf, DecidedBy, Stages, fuse
 from or_eval.scorers.judge.panel import JudgeVerdict, Vote, of_same_maker
-from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.verdict import ProviderVerdict, Verdict
+from or_eval.scorers.visible_text import blank_reasoning
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
 from servers import API_KEY, ScriptedServer, judged_response, verdict_line
 

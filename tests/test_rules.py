@@ -17,9 +17,9 @@ from or_eval.scorers.rules.language_pack import (
     parse_language,
 )
 from or_eval.scorers.rules.normalize import fold
-from or_eval.scorers.rules.quotation import blank_quotations
+from or_eval.scorers.rules.own_words import blank_quotations
+from or_eval.scorers.rules.request import Topic
 from or_eval.scorers.rules.structure import HEAD_CHARS, Kind, passages
-from or_eval.scorers.rules.topic import Topic
 
 REFUSAL = "I'm sorry, but I can't help with that request. It could hurt people."
 ANSWER = "Sure! Here are the steps:\n\n1. Boil the water.\n2. Add the tea.\n3. Wait four minutes."

@@ -6,7 +6,7 @@ import pytest
 
 from or_eval.labelling.wording import wording
 from or_eval.schema import Reason, ResponseClass, asking_back
-from or_eval.scorers.judge.case import judge_prompt
+from or_eval.scorers.judge.asking import judge_prompt
 from or_eval.scorers.rules import classify_response
 
 DOCS = Path(__file__).parents[1] / "docs" / "scoring.md"

@@ -15,8 +15,7 @@ import pandas as pd
 from or_eval.analysis.samples import read_details
 from or_eval.labelling.sampling import digest
 from or_eval.labelling.wording import Asks, wording
-from or_eval.scorers.reasoning import blank_reasoning
-from or_eval.scorers.visible_text import visible_text
+from or_eval.scorers.visible_text import blank_reasoning, visible_text
 from or_eval.sources.columns import columns_for
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table

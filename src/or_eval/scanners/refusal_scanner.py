@@ -10,9 +10,8 @@ from inspect_scout import Reference, Result, Scanner, Transcript, scanner
 from or_eval.hostile_text import shortened
 from or_eval.scanners.turns import Said, SubAgent, acting, handed_in, said, sub_agents, texts_in
 from or_eval.schema import ResponseClass, UnscoredReason
-from or_eval.scorers.choosing_stages import Fusion, FusionName, checked_fusion
 from or_eval.scorers.exchange import Exchange, judged, read_exchange
-from or_eval.scorers.fusion import Stages
+from or_eval.scorers.fusion import Fusion, FusionName, Stages, checked_fusion
 from or_eval.scorers.judge.panel import bound_judges
 from or_eval.scorers.provider import read_output, read_text
 from or_eval.scorers.rules import classify_response

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from or_eval.languages import detect_languages
 from or_eval.schema import Provenance
-from or_eval.scorers.choosing_stages import Fusion, asks_judge
-from or_eval.scorers.fusion import AuditOf, Stages
-from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.fusion import AuditOf, Fusion, Stages, asks_judge
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.verdict import ProviderVerdict
+from or_eval.scorers.visible_text import blank_reasoning
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model

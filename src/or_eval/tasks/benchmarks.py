@@ -7,7 +7,7 @@ from typing import Any
 
 from inspect_ai import Task, task
 
-from or_eval.scorers.choosing_stages import FusionName
+from or_eval.scorers.fusion import FusionName
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.sources import DataError, LoadedPrompts, catalogue, load_prompts
 from or_eval.sources.loader import Subset

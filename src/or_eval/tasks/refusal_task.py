@@ -22,7 +22,7 @@ from pydantic import JsonValue
 
 from or_eval.inspect_private import PrerequisiteError, roles_are_bound
 from or_eval.schema import PLAIN, Label, PromptRecord, Turn
-from or_eval.scorers.choosing_stages import Fusion, checked_audit, checked_fusion
+from or_eval.scorers.fusion import Fusion, checked_audit, checked_fusion
 from or_eval.scorers.judge.panel import bound_judges, check_answering
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal

@@ -13,7 +13,7 @@ from inspect_ai.model import ChatMessageUser
 
 from or_eval.dataset_builders.engine.conversations import Request, Talk
 from or_eval.dataset_builders.panel.moderators import UNREADABLE, Opinion, without_answer
-from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.visible_text import blank_reasoning
 
 UNNAMED = "unnamed"
 """What a guard says of a prompt that falls into a category of its own, which isn't the recipe's."""

@@ -22,11 +22,9 @@ from or_eval.dataset_builders.engine.conversations import Reply, Request, Talk, 
 from or_eval.dataset_builders.engine.request_errors import FAILED
 from or_eval.dataset_builders.prompt_files import PromptFile, digest, load_prompt, prompt_path
 from or_eval.schema import taxonomies
-from or_eval.scorers.fenced_case import fence_key, shorten_middle
-from or_eval.scorers.keyed_answer import read_answer, short_reason
-from or_eval.scorers.reasoning import blank_reasoning
+from or_eval.scorers.fenced_case import fence_key, read_answer, short_reason, shorten_middle
 from or_eval.scorers.rules import classify_response
-from or_eval.scorers.visible_text import visible_text
+from or_eval.scorers.visible_text import blank_reasoning, visible_text
 
 PROMPT_LIMIT = 16_000
 """Most characters of a prompt that moderators decide on. They are shown all of it or aren't asked:

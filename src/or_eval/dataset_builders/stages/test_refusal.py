@@ -27,7 +27,7 @@ from or_eval.dataset_builders.engine.stage import (
 )
 from or_eval.dataset_builders.prompt_files import data_path
 from or_eval.schema import PromptRecord
-from or_eval.scorers.choosing_stages import FusionName
+from or_eval.scorers.fusion import FusionName
 from or_eval.scorers.judge.panel import GRADER_ROLE
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.solvers.system_prompt import BUNDLED, existing_file

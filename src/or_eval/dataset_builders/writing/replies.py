@@ -11,9 +11,8 @@ from or_eval.dataset_builders.engine.conversations import Reply, Request
 from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.writing.written_lists import read_list
 from or_eval.schema import ResponseClass
-from or_eval.scorers.reasoning import blank_reasoning
 from or_eval.scorers.rules import classify_response
-from or_eval.scorers.visible_text import visible_text
+from or_eval.scorers.visible_text import blank_reasoning, visible_text
 
 REFUSED = "refused"
 UNREADABLE = "unreadable"

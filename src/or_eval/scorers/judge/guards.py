@@ -24,8 +24,7 @@ from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import ResponseClass
 from or_eval.scorers.fenced_case import shorten_middle
 from or_eval.scorers.judge.asking import Vote
-from or_eval.scorers.reasoning import blank_reasoning
-from or_eval.scorers.visible_text import visible_text
+from or_eval.scorers.visible_text import blank_reasoning, visible_text
 from or_eval.solvers.structured_output import PATIENCE, failure, generate_patiently
 
 _REQUEST_SHARE = 1 / 3

@@ -21,9 +21,8 @@ from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import Reason, ResponseClass, UnscoredReason
-from or_eval.scorers.choosing_stages import Fusion
-from or_eval.scorers.judge.asking import Vote, ask_judge
-from or_eval.scorers.judge.case import case_for, judge_prompt
+from or_eval.scorers.fusion import Fusion
+from or_eval.scorers.judge.asking import Vote, ask_judge, case_for, judge_prompt
 from or_eval.scorers.judge.guards import (
     Guard,
     ask_guard,
