@@ -99,14 +99,15 @@ def _read(passage: Passage, packs: Sequence[LanguagePack]) -> ReadPassage:
     asks = passage.text.rstrip(CLOSING).endswith(QUESTION_MARKS)
     if Act.IDIOM in acts:
         acts -= DECLINES
-    return ReadPassage(passage, acts, tuple(patterns), _words(passage.text), asks)
+    return ReadPassage(passage, acts, tuple(patterns), words_in(passage.text), asks)
 
 
 def _unread(passage: Passage) -> ReadPassage:
     return ReadPassage(passage, _NO_ACTS, (), 0, False)
 
 
-def _words(text: str) -> int:
+def words_in(text: str) -> int:
+    """Give the length of a text in words."""
     # Chinese, Japanese and Thai don't space their words: about two characters make one. Elsewhere
     # long words, as in Turkish or German, say as much as several: seven characters make one.
     unspaced = 0 if text.isascii() else len(_UNSPACED.findall(text))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Annotated, Any, NamedTuple
 
 import re2
@@ -19,6 +18,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_
 from or_eval.languages import ROMANISED_HINDI
 from or_eval.scorers.rules.normalize import fold_pattern, replacing
 
+_FOLDER = files("or_eval") / "scorers" / "rules" / "languages"
 _HAS_A_FILE = 2.0
 _A_WORD = 2.0
 _OF_THE_PROMPT = 6.0
@@ -160,26 +160,18 @@ class PatternSet:
     Chinese, one of all patterns takes seven times as long as three), so there are several.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expressions: Iterable[tuple[Pattern, str]]) -> None:
         self._filters: list[tuple[Any, list[Pattern]]] = []
-        self._letters = 0
-
-    def __len__(self) -> int:
-        return sum(len(patterns) for _, patterns in self._filters)
-
-    def add(self, pattern: Pattern, expression: str) -> None:
-        """Add a pattern whose expression is known to be valid."""
-        letters = sum(not char.isascii() for char in expression)
-        self._letters += letters
-        if not self._filters or self._letters > _LETTERS_PER_FILTER:
-            self._filters.append((re2.Filter(), []))
-            self._letters = letters
-        words, patterns = self._filters[-1]
-        words.Add(expression, _options())
-        patterns.append(pattern)
-
-    def compile(self) -> None:
-        """Make the set ready, after the last pattern was added."""
+        filled = 0
+        for pattern, expression in expressions:
+            letters = sum(not char.isascii() for char in expression)
+            filled += letters
+            if not self._filters or filled > _LETTERS_PER_FILTER:
+                self._filters.append((re2.Filter(), []))
+                filled = letters
+            words, patterns = self._filters[-1]
+            words.Add(expression, _options())
+            patterns.append(pattern)
         for words, _ in self._filters:
             words.Compile()
 
@@ -249,7 +241,7 @@ _File = create_model(
 @cache
 def language_codes() -> tuple[str, ...]:
     """Give the codes of all languages that have a file, sorted."""
-    names = [file.name for file in _folder().iterdir() if file.name.endswith(".toml")]
+    names = [file.name for file in _FOLDER.iterdir() if file.name.endswith(".toml")]
     return tuple(sorted(name.removesuffix(".toml") for name in names))
 
 
@@ -339,25 +331,24 @@ def compile_language(code: str, data: dict[str, Any]) -> LanguagePack:
     terms = {"b": _WORD_EDGE}
     for name, term in file["terms"].items():
         terms[name] = _expand(f"{where}: terms.{name}", term, terms)
-    response, prompt, grounds = PatternSet(), PatternSet(), PatternSet()
+    response: list[tuple[Pattern, str]] = []
+    prompt: list[tuple[Pattern, str]] = []
+    grounds: list[tuple[Pattern, str]] = []
     for act in Act:
         chosen = prompt if act in PROMPT_ACTS else grounds if act in GROUNDS else response
         for name, source in file[act].items():
             at = f"{where}: {act}.{name}"
-            chosen.add(
-                Pattern(f"{code}.{act}.{name}", act), _checked(at, _expand(at, source, terms))
-            )
+            expression = _checked(at, _expand(at, source, terms))
+            chosen.append((Pattern(f"{code}.{act}.{name}", act), expression))
     if not response:
         raise LanguageError(f"{where}: has no patterns for responses")
-    for patterns in (response, prompt, grounds):
-        patterns.compile()
     folded = {pair[0]: pair[1] for pair in file["variants"].split()}
     return LanguagePack(
         code=code,
         name=file["name"],
-        response=response,
-        prompt=prompt,
-        grounds=grounds,
+        response=PatternSet(response),
+        prompt=PatternSet(prompt),
+        grounds=PatternSet(grounds),
         certain_answers=file["certain_answers"],
         variants=replacing(folded) if folded else str,
     )
@@ -365,15 +356,11 @@ def compile_language(code: str, data: dict[str, Any]) -> LanguagePack:
 
 @cache
 def _language_file(code: str) -> dict[str, Any]:
-    file = _folder() / f"{code}.toml"
+    file = _FOLDER / f"{code}.toml"
     if not file.is_file():
         known = ", ".join(language_codes())
         raise LanguageError(f"there is no language file {code}.toml; there are: {known}")
     return parse_language(code, file.read_text("utf-8"))
-
-
-def _folder() -> Traversable:
-    return files("or_eval") / "scorers" / "rules" / "languages"
 
 
 def _expand(at: str, source: str, terms: dict[str, str]) -> str:
