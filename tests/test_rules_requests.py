@@ -316,6 +316,32 @@ def test_half_that_is_lacking_makes_a_partial_refusal_and_a_note_does_not() -> N
     assert noted.label == ResponseClass.DIRECT_ANSWER
 
 
+@pytest.mark.parametrize(
+    ("rest", "label"),
+    [
+        (
+            "but the Hotel Linde in Ulm usually charges between 90 and 140 euros for a double room, "
+            "with breakfast at 15 euros more, and somewhat less in January and February, when few "
+            "people travel; a suite under the roof begins at about 200 euros a night.",
+            ResponseClass.PARTIAL_REFUSAL,
+        ),
+        (
+            "but the Hotel Linde in Ulm usually charges between 90 and 140 euros for a double room, "
+            "with breakfast at 15 euros more. It charges less in January and February, when few "
+            "people travel. Its suites begin at about 200 euros.",
+            ResponseClass.PARTIAL_REFUSAL,
+        ),
+        ("but the Hotel Linde is lovely.", ResponseClass.DIRECT_REFUSAL),
+    ],
+)
+def test_what_goes_on_behind_what_it_lacks_refuses_a_part_at_most(
+    rest: str, label: ResponseClass
+) -> None:
+    asked = "What does a night at the Hotel Linde in Ulm cost right now?"
+    verdict = classify_response(f"I don't have access to live prices, {rest}", prompt=asked)
+    assert (verdict.label, verdict.certain) == (label, False)
+
+
 def test_question_right_after_yes_asks_for_what_is_missing() -> None:
     asks = "Of course! Which job is it for, and could you paste the text?"
     promise = "I work through it line by line, and keep your own voice wherever that is possible."
