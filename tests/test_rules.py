@@ -142,7 +142,7 @@ def test_long_response_is_read_at_its_edges() -> None:
 
 def test_passages_keep_their_place() -> None:
     text = "# Title\n\nOne sentence. Another one!\n\n- an item\n* another\n\n```py\nx = 1\n```\n"
-    found = passages(text)
+    found = list(passages(text))
     assert [p.kind for p in found] == [
         Kind.HEADING, Kind.PROSE, Kind.PROSE, Kind.ITEM, Kind.ITEM, Kind.CODE,
     ]  # fmt: skip
