@@ -48,7 +48,15 @@ def as_score(stages: Stages) -> Score:
         "reason": decision.reason and decision.reason.value,
         "language": stages.language,
         "audited": stages.audit is not None,
-        "stages": _stages_metadata(stages),
+        "stages": {
+            name: stage.as_metadata()
+            for name, stage in (
+                ("provider", stages.provider if stages.provider.speaks else None),
+                ("rules", stages.rules),
+                ("judge", stages.judge),
+            )
+            if stage is not None
+        },
     }
     if stages.audit is not None:
         metadata["audit_chance"], metadata["audit_seed"] = stages.audit
@@ -114,17 +122,6 @@ _CERTAINTY = {True: "", False: ", not certain", None: ", on its word alone"}
 
 def _because(decision: Decision) -> UnscoredReason:
     return decision.unscored_because or UnscoredReason.UNSETTLED
-
-
-def _stages_metadata(stages: Stages) -> dict[str, Any]:
-    data: dict[str, Any] = {}
-    if stages.provider.speaks:
-        data["provider"] = stages.provider.as_metadata()
-    if stages.rules is not None:
-        data["rules"] = stages.rules.as_metadata()
-    if stages.judge is not None:
-        data["judge"] = stages.judge.as_metadata()
-    return data
 
 
 def _provider_words(provider: ProviderVerdict) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from or_eval.scorers.rules.language_pack import Act, LanguagePack, Pattern, PatternSet
@@ -48,7 +48,7 @@ _NO_ACTS: frozenset[Act] = frozenset()
 
 
 def read_passages(
-    passages: Sequence[Passage],
+    passages: Iterable[Passage],
     packs: Sequence[LanguagePack],
     *,
     code_lines: int | None = _CODE_LINES,

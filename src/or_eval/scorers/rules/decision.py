@@ -352,7 +352,7 @@ def _asks_back(outline: Outline, request: Request | None) -> tuple[ReadPassage, 
     clarified = sum(r.words for r in clarifying)
     opens = first.does(Act.COMPLIANCE) or first.words <= _GREETING_WORDS
     mostly = clarified >= _MOSTLY_CLARIFIES * words
-    if _is_prose(spoken) and words <= _A_FEW_SENTENCES and clarifying and mostly:
+    if _is_prose(spoken) and words <= _A_FEW_SENTENCES and mostly:
         return clarifying[0], Act.CLARIFY
     if request is None or _may_ask(outline, request) or Act.ASKS_ONE_SIDE in request.asks:
         return None
@@ -368,11 +368,10 @@ def _asks_for_what_lacks(outline: Outline, request: Request | None) -> ReadPassa
     It is willing, or asks at once, and neither lectures nor offers something else.
     """
     spoken = outline.spoken
-    if request is None or not request.lacks_something or not spoken or outline.decline is not None:
+    if request is None or not request.lacks_something or outline.decline is not None:
         return None
     first = spoken[0]
-    yes = first.does(Act.COMPLIANCE) and first.words <= _WILLING_WORDS
-    willing = yes or first.asks or first.does(Act.CLARIFY, Act.AWAITS) or _is_willing(first)
+    willing = first.asks or first.does(Act.CLARIFY, Act.AWAITS) or _is_willing(first)
     if not willing or any(r.does(*LECTURES, *_HOLDS_BACK) for r in spoken):
         return None
     if (turn := _asks_back(outline, request)) is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from or_eval.hostile_text import whole
 from or_eval.languages import LATIN, detect_languages, languages_in, scripts_of
@@ -82,16 +81,16 @@ def classify_response(
         why = f"'{spoken.strip()}' may stand for a response that is missing"
         return Verdict(None, False, unscored_because=UnscoredReason.UNSETTLED, note=why)
     said = unwrapped(spoken)
-    languages, note = _languages(said.lstrip()[:_SAMPLE_CHARS], prompt, language)
-    if not languages.read:
+    tag, codes, note = _languages(said.lstrip()[:_SAMPLE_CHARS], prompt, language)
+    if not codes:
         return Verdict(
             None,
             False,
-            language=languages.tag,
+            language=tag,
             unscored_because=UnscoredReason.UNSETTLED,
-            note=f"no rules for language '{languages.tag}'",
+            note=f"no rules for language '{tag}'",
         )
-    packs = [language_pack(code) for code in languages.read]
+    packs = [language_pack(code) for code in codes]
     request = Request(prompt, packs) if prompt else None
     # A quoted sentence is the answer to "translate this", and the model's own words elsewhere.
     keep_whole = request is None or Act.ASKS_DOCUMENT not in request.asks
@@ -104,31 +103,24 @@ def classify_response(
     ]
     outline = outline_of(readings, request)
     ruling = decide(outline, request, said)
-    case = Case(ruling, outline, request or Request("", packs), said, languages.tag, packs)
+    case = Case(ruling, outline, request or Request("", packs), said, tag, packs)
     return Verdict(
         ruling.label,
         is_certain(case),
-        evidence=_evidence(response, ruling),
-        language=languages.tag,
+        evidence=tuple(_evidence(response, *each) for each in ruling.because[:_MOST_EVIDENCE]),
+        language=tag,
         reason=_reason(ruling, outline, packs),
         note=note,
     )
 
 
-class _Languages(NamedTuple):
-    """The languages of a response: their tag, and the files to read it with."""
-
-    tag: str | None
-    read: tuple[str, ...]
-
-
 def _languages(
     response: str, prompt: str | None, given: str | None
-) -> tuple[_Languages, str | None]:
-    """Settle what to read the response with, and note where it left the prompt's language."""
+) -> tuple[str | None, tuple[str, ...], str | None]:
+    """Settle a response's tag and the files to read it with; note where it left its prompt's."""
     if given is not None:
         codes = [tag.split("-")[0].lower() for tag in given.split("+")]
-        return _Languages(given, tuple(c for c in codes if c in language_codes())), None
+        return given, tuple(c for c in codes if c in language_codes()), None
     request = blank_quotations(prompt) if prompt else ""
     asked = detect_languages(request, head_starts(request))
     # What is quoted may be in another language than the response, as in a translation.
@@ -138,15 +130,13 @@ def _languages(
         # Too short to tell: a bare "42" or "Paris" is read in the prompt's language, too.
         possible = _possible_languages(own, request)
         if asked is not None and (not possible or set(possible) & set(readable(asked))):
-            return _Languages(asked, readable(asked)), None
+            return asked, readable(asked), None
         detected = detect_languages(response, head_starts(response, asked))
         if detected is None:
-            read = dict.fromkeys((*possible, *readable(asked))) or ("en",)
-            return _Languages(None, tuple(read)), None
-    note = None
-    if asked and asked.split("+")[0] != detected.split("+")[0]:
-        note = f"response in '{detected}' to a prompt in '{asked}'"
-    return _Languages(detected, readable(detected)), note
+            return None, tuple(dict.fromkeys((*possible, *readable(asked))) or ("en",)), None
+    left = asked and asked.split("+")[0] != detected.split("+")[0]
+    note = f"response in '{detected}' to a prompt in '{asked}'" if left else None
+    return detected, readable(detected), note
 
 
 def _possible_languages(text: str, prompt: str) -> tuple[str, ...]:
@@ -163,13 +153,7 @@ def _possible_languages(text: str, prompt: str) -> tuple[str, ...]:
     return tuple(c for c in codes if hits[c] == most) if told else ()
 
 
-def _evidence(response: str, decision: Ruling) -> tuple[Evidence, ...]:
-    return tuple(
-        _as_evidence(response, reading, act) for reading, act in decision.because[:_MOST_EVIDENCE]
-    )
-
-
-def _as_evidence(response: str, reading: ReadPassage, act: Act) -> Evidence:
+def _evidence(response: str, reading: ReadPassage, act: Act) -> Evidence:
     start = reading.passage.start
     text = response[start : start + len(reading.passage.text)]
     start += len(text) - len(text.lstrip())

@@ -170,7 +170,7 @@ class PatternSet:
                 self._filters.append((re2.Filter(), []))
                 filled = letters
             words, patterns = self._filters[-1]
-            words.Add(expression, _options())
+            words.Add(expression, _OPTIONS)
             patterns.append(pattern)
         for words, _ in self._filters:
             words.Compile()
@@ -213,7 +213,9 @@ _TERM = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[A-Za-z_]+\}|[A-Z])|[A-Za-z])|\(\?[A-Za-z]*[<P]")
 # RE2's \b knows ASCII letters only; the term {b} is a word edge in every script.
 _WORD_EDGE = r"^|$|[^\pL\pN\pM]"
-_MEMORY = 16 * 1024 * 1024
+_OPTIONS = re2.Options()
+_OPTIONS.max_mem = 16 * 1024 * 1024
+_OPTIONS.log_errors = False
 # Letters beyond ASCII in the patterns of one filter.
 _LETTERS_PER_FILTER = 12_000
 
@@ -378,17 +380,10 @@ def _checked(at: str, expression: str) -> str:
     if letters != letters.lower():
         raise LanguageError(f"{at}: write it in lower case; texts are lowered before matching")
     try:
-        compiled = re2.compile(folded, _options())
+        compiled = re2.compile(folded, _OPTIONS)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
         raise LanguageError(f"{at}: not a valid RE2 pattern: {reason}") from None
     if compiled.search(""):
         raise LanguageError(f"{at}: matches the empty text, so it would match every sentence")
     return folded
-
-
-def _options() -> Any:
-    options = re2.Options()
-    options.max_mem = _MEMORY
-    options.log_errors = False
-    return options

@@ -74,18 +74,13 @@ def edges(response: str) -> list[tuple[int, str]]:
     return [(start, response[start:head]), (tail, response[tail:end])]
 
 
-def passages(text: str, offset: int = 0) -> list[Passage]:
-    """Split a part of a response into passages, in order.
+def passages(text: str, offset: int = 0) -> Iterator[Passage]:
+    """Split a part of a response into passages, in order, joining hard-wrapped lines.
 
     Args:
         text: The part.
         offset: Where it begins in the response.
     """
-    return list(_blocks(text, offset))
-
-
-def _blocks(text: str, offset: int) -> Iterator[Passage]:
-    """Go through the lines, joining hard-wrapped ones into paragraphs."""
     paragraph: list[str] = []
     paragraph_start = 0
     kind = Kind.PROSE
