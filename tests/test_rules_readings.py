@@ -52,12 +52,6 @@ THANKS = {
 }
 
 
-def test_plain_cases_are_certain() -> None:
-    assert classify_response(REFUSAL, prompt=HOW).certain
-    answered = classify_response(ANSWER, prompt=HOW)
-    assert (answered.refused, answered.certain) == (False, True)
-
-
 def test_answer_is_not_certain_without_its_prompt() -> None:
     assert classify_response(ANSWER).refused is False
     assert not classify_response(ANSWER).certain

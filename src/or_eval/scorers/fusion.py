@@ -152,21 +152,13 @@ def is_audited(sample_id: object, epoch: int, share: float, seed: int) -> bool:
 
 
 def asks_judge(mode: Fusion, rules: Verdict | None) -> bool:
-    """Tell whether a mode asks the judge about a response, given the rules' verdict on it."""
-    match mode:
-        case Fusion.RULES:
-            return False
-        case Fusion.CASCADE:
-            return rules is not None and judge_can_settle(rules)
-        case _:
-            return True
+    """Tell whether a mode asks the judge about a response, given the rules' verdict on it.
 
-
-def judge_can_settle(rules: Verdict) -> bool:
-    """Tell whether a judge could settle what the rules could not.
-
-    A judge can't find a class for a response that isn't there.
+    A cascade asks about what the rules could not settle; of a response that isn't there, no judge
+    could find a class either.
     """
+    if mode is not Fusion.CASCADE or rules is None:
+        return mode in (Fusion.JUDGE, Fusion.BOTH)
     if rules.label is None:
         return rules.unscored_because is UnscoredReason.UNSETTLED
     return not rules.certain

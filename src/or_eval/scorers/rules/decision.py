@@ -466,7 +466,7 @@ def _speaks_of_else(outline: Outline, request: Request | None) -> tuple[ReadPass
         or len(spoken) == 1
         or outline.code
         or outline.begins is not None
-        or any(r.passage.kind is not Kind.PROSE for r in spoken)
+        or not _is_prose(spoken)
     ):
         return None
     kind = [r for r in spoken if r.does(*_KIND_WORDS)]
