@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.options import (
-    labels_option,
-    mapping_option,
-    on_conflict_option,
-    out_option,
-    response_file,
-    scorer_option,
-)
+from or_eval.cli.options import classes_of_words, options, response_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,42 +22,7 @@ _GROUPS_SHOWN = 40
 
 @click.command("agreement")
 @click.argument("responses", nargs=-1, required=True, metavar="LOGS|FILE")
-@labels_option(
-    "File with people's labels: csv, tsv, jsonl, json (each also .gz) or parquet.  "
-    "[default: FILE itself]"
-)
-@click.option(
-    "--label-column",
-    metavar="NAME",
-    help="Column of the labels.  [default: what most annotators say, else human_label]",
-)
-@click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME",
-    help="Column of one annotator's labels; give one for each.",
-)
-@mapping_option(
-    ": direct_answer, partial_refusal, indirect_refusal, direct_refusal, refused, answered, or "
-    "skip for no label."
-)
-@click.option("--id-column", metavar="NAME", help="Id of the prompt, in FILE and in the labels.")
-@click.option("--model-column", metavar="NAME", help="Name of the model, likewise.")
-@click.option("--prompt-column", metavar="NAME", help="The prompt, likewise.")
-@click.option("--response-column", metavar="NAME", help="The response, likewise.")
-@click.option("--category-column", metavar="NAME", help="Category of the prompt, in FILE.")
-@click.option("--language-column", metavar="NAME", help="Language of the prompt, in FILE.")
-@scorer_option
-@on_conflict_option
-@click.option(
-    "--scorecard",
-    "with_card",
-    is_flag=True,
-    help="Write scorecard.json too: for each configuration of rules and judges, language and "
-    "model, how far LOGS agree with people; for or-eval report --scorecard.",
-)
-@out_option("agreement", "Folder for tables, summary and disagreements.")
+@options("agreement", map={"callback": classes_of_words})
 def agreement(
     responses: tuple[str, ...],
     labels_file: Path | None,

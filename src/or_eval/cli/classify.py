@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from or_eval.cli.options import options
+
 if TYPE_CHECKING:
     from or_eval.sources.dialogues import Said
     from or_eval.sources.files import FileRows
@@ -29,27 +31,7 @@ _OTHERS_SHARE = 0.1
 
 @click.command("classify")
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--out", default="-", show_default=True, help="Where to write; `-` is standard output."
-)
-@click.option(
-    "--response-column",
-    metavar="NAME",
-    help="Column of the responses.  [default: response, completion, output, answer, reply, …]",
-)
-@click.option(
-    "--prompt-column",
-    metavar="NAME",
-    help="Column of the prompts, or none.  [default: prompt, question, instruction, input, …]",
-)
-@click.option("--language", help="Language of all responses, such as `ko`.  [default: detected]")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "tsv", "jsonl", "parquet"]),
-    help="Format of FILE and the output, where no ending tells it.  [default: jsonl for FILE `-`, "
-    "FILE's for the output]",
-)
+@options("classify")
 def classify(
     file: str,
     out: str,

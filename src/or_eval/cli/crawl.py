@@ -7,18 +7,14 @@ from pathlib import Path
 
 import click
 
+from or_eval.cli.options import options
+
 _INTERRUPTED = 130
 
 
 @click.command("crawl")
 @click.argument("sources", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for snapshots: one for each crawl, named by its date.",
-)
-@click.option("--again", is_flag=True, help="Crawl anew, where the last crawl is finished.")
+@options("crawl")
 def crawl(sources: Path, out: Path, again: bool) -> None:
     """Crawl the sources that the file SOURCES declares, and find the questions and requests there.
 

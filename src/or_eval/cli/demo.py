@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from or_eval.cli.options import options
+
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalScore
 
@@ -18,12 +20,7 @@ MAX_TOKENS = 40
 
 
 @click.command("demo")
-@click.option(
-    "--log-dir",
-    default="logs/demo",
-    show_default=True,
-    help="Folder for the logs; each run gets a folder of its own in it.",
-)
+@options("demo")
 def demo(log_dir: str) -> None:
     """Test a small local model on the bundled prompts, with two system prompts.
 

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.options import (
-    format_option,
-    label_column_option,
-    labels_option,
-    language_option,
-    mapping_option,
-    on_conflict_option,
-    out_option,
-    scorer_option,
-    tell_missing_words,
-)
+from or_eval.analysis.figures.in_language import languages
+from or_eval.cli.options import classes_of_words, options, tell_missing_words
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -48,38 +39,12 @@ def _list_kinds(context: click.Context, _: click.Parameter, wanted: bool) -> Non
 
 @click.command("figures")
 @click.argument("logs", nargs=-1, required=True)
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    metavar="KIND",
-    help="Figure wanted; several times for several.  [default: all that the logs have data for but "
-    "radar and trends, similarity only with --encoder]",
+@options(
+    "figures",
+    list={"callback": _list_kinds},
+    language={"choices": languages()},
+    map={"callback": classes_of_words},
 )
-@click.option(
-    "--list",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_list_kinds,
-    help="List the kinds with what each needs, and exit.",
-)
-@out_option("figures", "Folder to write to; with several benchmarks, a folder of it for each.")
-@format_option
-@language_option
-@labels_option(
-    "File with people's labels of responses, for the kind labels; they correct rates, too."
-)
-@label_column_option
-@mapping_option("; as for or-eval agreement.")
-@click.option(
-    "--encoder",
-    metavar="MODEL",
-    help="Embedding model of the kind similarity: a name on the Hub or a folder, for "
-    "sentence-transformers.  [default: a multilingual MiniLM]",
-)
-@scorer_option
-@on_conflict_option
 def figures(
     logs: tuple[str, ...],
     kinds: tuple[str, ...],

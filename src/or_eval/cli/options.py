@@ -2,66 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import click
 
-from or_eval.analysis.figures.in_language import ENGLISH, languages
-
-scorer_option = click.option(
-    "--scorer",
-    default="refusal",
-    show_default=True,
-    help="Name of the score that says whether a response is a refusal.",
-)
-
-on_conflict_option = click.option(
-    "--on-conflict",
-    type=click.Choice(["error", "latest", "all"]),
-    default="error",
-    show_default=True,
-    help="What to do about two logs of one model on the same samples, an incomplete log, or an id "
-    "with two texts: stop and list them; use the newest complete log and text; or pool everything.",
-)
-
-format_option = click.option(
-    "--format",
-    "formats",
-    type=click.Choice(["html", "svg", "png", "pdf"]),
-    multiple=True,
-    default=["svg"],
-    show_default=True,
-    help="Form of the figures; several times for several. Their data is written as CSV.",
-)
-
-language_option = click.option(
-    "--language",
-    type=click.Choice(languages()),
-    default=ENGLISH,
-    show_default=True,
-    help="Language of titles, axes and notes, and of names of categories, methods and languages.",
-)
+_TYPES: dict[str, click.ParamType] = {
+    "path": click.Path(path_type=Path),
+    "folder": click.Path(path_type=Path, file_okay=False),
+    "existing file": click.Path(path_type=Path, exists=True, dir_okay=False),
+    "share": click.FloatRange(0, 1),
+}
 
 
-def out_option(default: str, of: str) -> Callable[[Any], Any]:
-    """Give the option with the folder that a command writes to."""
-    folder = click.Path(path_type=Path, file_okay=False)
-    return click.option("--out", type=folder, default=default, show_default=True, help=of)
+def options(command: str, **told: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """Give a command the options that ``options.toml`` declares for it.
+
+    Args:
+        command: Its table there.
+        **told: What Python alone knows of an option, by the option's name.
+    """
+
+    def declare(function: Any) -> Any:
+        for name, said in reversed(_tables()[command].items()):
+            own = _tables()["shared"][name] if said == "shared" else said
+            function = _option(name, {**own, **told.get(name, {})})(function)
+        return function
+
+    return declare
 
 
-def labels_option(of: str) -> Callable[[Any], Any]:
-    """Give the option with a file of people's labels."""
-    return click.option("--labels", "labels_file", type=click.Path(path_type=Path), help=of)
+def _option(name: str, said: dict[str, Any]) -> Callable[[Any], Any]:
+    own_name = [said.pop("as")] if "as" in said else []
+    if "type" in said:
+        said["type"] = _TYPES[said["type"]]
+    if "choices" in said:
+        said["type"] = click.Choice([str(choice) for choice in said.pop("choices")])
+    if "least" in said:
+        said["type"] = click.IntRange(said.pop("least"), said.pop("most", None))
+    return click.option(f"--{name}", *own_name, show_default="default" in said, **said)
 
 
-label_column_option = click.option(
-    "--label-column", metavar="NAME", help="Column of the labels.  [default: human_label]"
-)
+@cache
+def _tables() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((files("or_eval.cli") / "options.toml").read_text("utf-8"))
 
 
-def _classes_of_words(
+def classes_of_words(
     _: click.Context, __: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
     """Read what labels mean, each ``WORD=CLASS``."""
@@ -77,18 +68,6 @@ def _classes_of_words(
             )
         words[word] = label
     return words
-
-
-def mapping_option(of: str) -> Callable[[Any], Any]:
-    """Give the option that says what words among the labels mean; it comes as a dictionary."""
-    return click.option(
-        "--map",
-        "mapping",
-        multiple=True,
-        metavar="WORD=CLASS",
-        callback=_classes_of_words,
-        help=f"What a word among the labels means{of}",
-    )
 
 
 def response_file(responses: tuple[str, ...]) -> Path | None:

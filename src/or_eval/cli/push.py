@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from or_eval.cli.options import options
+
 if TYPE_CHECKING:
     from or_eval.dataset_builders.publishing.dataset_folder import DatasetFolder
 
@@ -19,14 +21,7 @@ if TYPE_CHECKING:
     "folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False)
 )
 @click.argument("repo")
-@click.option(
-    "--private", is_flag=True, help="Make the repository private, where there is none yet."
-)
-@click.option(
-    "--revision", metavar="BRANCH", help="Branch to push to; it is made where there is none."
-)
-@click.option("--dry-run", is_flag=True, help="Show the files and the card; push nothing.")
-@click.option("--yes", is_flag=True, help="Push to a public repository without being asked.")
+@options("push")
 def push(
     folder: Path, repo: str, private: bool, revision: str | None, dry_run: bool, yes: bool
 ) -> None:

@@ -4,50 +4,12 @@ from __future__ import annotations
 
 import click
 
+from or_eval.cli.options import options
+
 
 @click.command("replay")
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--log-dir",
-    envvar="INSPECT_LOG_DIR",
-    default="logs",
-    show_default=True,
-    help="Folder for the logs, one per model in FILE.",
-)
-@click.option("--model", metavar="NAME", help="The model's name, for a FILE with no model column.")
-@click.option(
-    "--prompts",
-    metavar="DATA",
-    help="Take the prompts, with their labels and categories, from a catalogue name, a Hub id or "
-    "a path, and join FILE to them by the text.  [default: the prompts in FILE]",
-)
-@click.option("--source", metavar="ENTRY", help="Catalogue entry to read --prompts by.")
-@click.option(
-    "--label",
-    metavar="LABEL",
-    help="Label of all prompts, safe or toxic, where neither FILE nor --prompts tells it; or what "
-    "the words in FILE's column of labels mean, as 0=safe,1=toxic.",
-)
-@click.option("--prompt-column", metavar="NAME")
-@click.option("--response-column", metavar="NAME")
-@click.option(
-    "--response-columns",
-    metavar="NAMES",
-    help="Columns with the responses of a model each, with commas between them.  [default: those "
-    "called after a model and a response, as llama_response]",
-)
-@click.option("--model-column", metavar="NAME")
-@click.option("--label-column", metavar="NAME", help="Whether the prompt is safe or toxic.")
-@click.option("--category-column", metavar="NAME")
-@click.option("--id-column", metavar="NAME", help="The publisher's id of the prompt.")
-@click.option("--language-column", metavar="NAME")
-@click.option(
-    "--score/--no-score",
-    default=True,
-    show_default=True,
-    help="Class the responses by rules as they are logged.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace the models' earlier logs in the folder.")
+@options("replay")
 def replay(
     file: str,
     log_dir: str,

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.options import (
-    label_column_option,
-    labels_option,
-    mapping_option,
-    on_conflict_option,
-    out_option,
-    scorer_option,
-)
+from or_eval.cli.options import classes_of_words, options
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -22,42 +15,7 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("logs", nargs=-1)
-@out_option("report", "Folder to write; an older report there is replaced.")
-@click.option(
-    "--compare",
-    nargs=2,
-    metavar="A B",
-    help="Instead of LOGS: tell what changed from the logs A to the logs B, two runs of the same "
-    "prompts.",
-)
-@labels_option(
-    "File with people's labels of a random sample of the responses, by which rates, "
-    "differences, ranks and figures are corrected: csv, tsv, jsonl, json or parquet."
-)
-@click.option(
-    "--prompt-labels",
-    "prompt_labels_file",
-    type=click.Path(path_type=Path),
-    help="File with people's labels of a random sample of the prompts (or-eval label export "
-    "--prompts): rates by what people say of prompts, and over those whose label is right.",
-)
-@click.option(
-    "--scorecard",
-    "scorecard_file",
-    type=click.Path(path_type=Path),
-    help="File of or-eval agreement --scorecard: how far verdicts of this configuration agree with "
-    "people, and what of LOGS it doesn't cover.",
-)
-@label_column_option
-@mapping_option("; as for or-eval agreement.")
-@click.option(
-    "--pool",
-    is_flag=True,
-    help="Take logs of several benchmarks for one set of prompts.  [default: a report on each, "
-    "behind a page with the rates of all]",
-)
-@scorer_option
-@on_conflict_option
+@options("report", map={"callback": classes_of_words})
 def report(
     logs: tuple[str, ...],
     out: Path,

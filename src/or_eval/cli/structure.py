@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.options import (
-    format_option,
-    language_option,
-    on_conflict_option,
-    out_option,
-    scorer_option,
-    tell_missing_words,
-)
+from or_eval.analysis.figures.in_language import languages
+from or_eval.cli.options import options, tell_missing_words
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -32,25 +26,7 @@ def _language_and_model(
 
 @click.command("structure")
 @click.argument("logs", nargs=-1, required=True)
-@out_option("structure", "Folder to write to; with several benchmarks, a folder of it for each.")
-@click.option(
-    "--parser",
-    "parsers",
-    multiple=True,
-    metavar="LANGUAGE=MODEL",
-    callback=_language_and_model,
-    help="Parser of a language: a spaCy pipeline, or the path of a UDPipe model (.udpipe). Once "
-    "for each language.  [default: installed spaCy pipelines]",
-)
-@click.option(
-    "--surface",
-    is_flag=True,
-    help="Only measures that need no parser: counts, punctuation and words.",
-)
-@format_option
-@language_option
-@scorer_option
-@on_conflict_option
+@options("structure", parser={"callback": _language_and_model}, language={"choices": languages()})
 def structure(
     logs: tuple[str, ...],
     out: Path,

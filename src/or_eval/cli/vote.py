@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.options import on_conflict_option, scorer_option
+from or_eval.cli.options import options
 from or_eval.schema import REFUSERS, Provenance, Reason
 
 if TYPE_CHECKING:
@@ -23,64 +23,7 @@ _PAIRS_SHOWN = 28
 
 @click.command("vote")
 @click.argument("logs", nargs=-1, required=True)
-@click.option(
-    "--min-refusals",
-    type=click.IntRange(min=0),
-    help="Keep prompts that at least so many models refused (LTO keeps 2 and more).",
-)
-@click.option(
-    "--max-refusals",
-    type=click.IntRange(min=0),
-    help="Keep prompts that at most so many models refused (0: nobody did).",
-)
-@click.option(
-    "--min-votes",
-    type=click.IntRange(min=1),
-    help="Keep prompts that at least so many models voted on.",
-)
-@click.option(
-    "--majority", is_flag=True, help="Keep prompts that more than half of the voters refused."
-)
-@click.option(
-    "--provenance",
-    "provenances",
-    multiple=True,
-    type=click.Choice([name.value for name in REFUSERS]),
-    help="Count only refusals by these (give it once for each); others are no vote.",
-)
-@click.option(
-    "--reason",
-    "reasons",
-    multiple=True,
-    type=click.Choice([name.value for name in Reason]),
-    help="Count only refusals on these grounds (give it once for each); others are no vote.",
-)
-@click.option(
-    "--of",
-    metavar="M1,M2,...",
-    help="Let only these models vote; the logs of the others aren't read.",
-)
-@scorer_option
-@on_conflict_option
-@click.option(
-    "--pool",
-    is_flag=True,
-    help="Take logs of several benchmarks for one set of prompts.  [default: each by itself]",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["dataset", "csv", "jsonl", "parquet"]),
-    default="dataset",
-    show_default=True,
-    help="What to write: a Hugging Face data set on disk, or one file.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Folder of the data set, or the file; with several benchmarks, of a folder or file for "
-    "each.  [default: votes, or votes.FORMAT]",
-)
+@options("vote", provenance={"choices": REFUSERS}, reason={"choices": Reason})
 def vote(
     logs: tuple[str, ...],
     min_refusals: int | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.cli.label.options import EXISTING_FOLDER, check_names, check_spreadsheets
+from or_eval.cli.options import options
 
 if TYPE_CHECKING:
     from or_eval.labelling.labels import Annotation
@@ -113,13 +114,7 @@ def status(folder: Path) -> None:
 
 @click.command("adjudicate")
 @click.argument("folder", type=EXISTING_FOLDER)
-@click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME",
-    help="Who decides, and gets a spreadsheet; give it once for each.",
-)
+@options("label-adjudicate")
 def adjudicate(folder: Path, annotators: tuple[str, ...]) -> None:
     """Write what annotators differ on as tasks for somebody who decides.
 

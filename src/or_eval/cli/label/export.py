@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.label.options import FOLDER, check_names, check_spreadsheets
-from or_eval.cli.options import on_conflict_option, response_file, scorer_option
+from or_eval.cli.label.options import check_names, check_spreadsheets
+from or_eval.cli.options import options, response_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,56 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("rows", nargs=-1, required=True, metavar="LOGS|DATASET")
-@click.option("--out", type=FOLDER, required=True, help="Folder for the tasks.")
-@click.option(
-    "--prompts",
-    is_flag=True,
-    help="Ask whether the prompts in LOGS are harmless, not what the responses are. Of a DATASET "
-    "(a catalogue name, a Hub id, a csv, jsonl, ... file) there is nothing else to ask.",
-)
-@click.option(
-    "--size", type=click.IntRange(min=1), default=200, show_default=True, help="Rows to ask about."
-)
-@click.option(
-    "--at-least",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Rows of each stratum at least: a model's verdicts of one kind, on safe or on toxic "
-    "prompts; prompts of one label, language and category.",
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Makes another choice.")
-@click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME",
-    help="Who gets tasks, and a spreadsheet; give it once for each.",
-)
-@click.option(
-    "--overlap",
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="Share of the rows that two annotators get; one gets each of the others.  [default: all "
-    "annotators get all rows]",
-)
-@click.option(
-    "--gold",
-    "gold_file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Known cases to hide among everybody's tasks: rows with prompt, response and "
-    "human_label (of prompts: prompt and harm), such as the labels.jsonl of an earlier round.",
-)
-@click.option(
-    "--language",
-    type=click.Choice(["en", "zh"]),
-    default="en",
-    show_default=True,
-    help="Language of what annotators read.",
-)
-@scorer_option
-@on_conflict_option
+@options("label-export")
 def export(
     rows: tuple[str, ...],
     out: Path,

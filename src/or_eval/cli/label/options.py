@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
 _LONGEST_NAME = 60
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 

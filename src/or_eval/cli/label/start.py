@@ -8,17 +8,12 @@ from pathlib import Path
 import click
 
 from or_eval.cli.label.options import EXISTING_FOLDER
+from or_eval.cli.options import options
 
 
 @click.command("start")
 @click.argument("folder", type=EXISTING_FOLDER)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8080,
-    show_default=True,
-    help="On 127.0.0.1; 0 for one that is free.",
-)
+@options("label-start")
 def start(folder: Path, port: int) -> None:
     """Run Label Studio with the tasks of FOLDER in it, until it is interrupted.
 
