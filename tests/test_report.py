@@ -201,7 +201,7 @@ def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
     said = "lto: 10 of 10 verdicts (100.0 %) are guesses of rules that weren't certain"
     assert said in " ".join(found["summary"])
     headline = (out / "index.html").read_text("utf-8").partition('id="headline"')[2]
-    assert "The pale band" in headline.partition("</div>\n")[2]
+    assert "The wide band" in headline.partition("</div>\n")[2]
     assert "50.0" not in (out / "index.html").read_text("utf-8").partition("<script")[0]
     for name, rate in (("xstest", 1), ("lto", 0)):
         [row] = summary_of(out / name)["models"]

@@ -40,7 +40,7 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
     assert change["verdict"] == "more than chance"
     assert found["summary"][0] == "1 model was compared on the 40 prompts that both runs have."
     assert found["summary"][1] == (
-        "m: of 39 harmless prompts, 12 are newly refused and 0 newly answered, more than chance."
+        "Of 39 harmless prompts, m newly refuses 12 and newly answers 0, which is more than chance."
     )
     assert {flip["id"] for flip in found["flips"]} == {f"p{n}" for n in range(12)}
     assert {flip["change"] for flip in found["flips"]} == {"newly refused"}
@@ -68,7 +68,7 @@ def test_rates_stand_beside_the_shares_that_could_change_them(tmp_path: Path) ->
     doubts = ["uncertain_a", "without_verdict_a", "uncertain_b", "without_verdict_b"]
     assert found.rates.loc[0, doubts].tolist() == [1, 0, 0, pytest.approx(1 / 3)]
     report = comparison_report(found, "refusal")
-    assert report.headline.frame.loc[0, ["unsure_a", "unsure_b"]].tolist() == [
+    assert report.headline.frame.loc[0, ["rate_a_unsure", "rate_b_unsure"]].tolist() == [
         *(1, pytest.approx(1 / 3))
     ]
 
@@ -103,7 +103,7 @@ def test_many_models_leave_room_for_what_is_sure(tmp_path: Path) -> None:
         votes_log(tmp_path / "b", f"m{model}", after)
     sentences = said(comparison_report(compared(tmp_path), "refusal"))
     assert len(sentences) == 3
-    assert sentences[1].startswith("m4: of 20 harmless prompts, 15 are newly refused")
+    assert sentences[1].startswith("Of 20 harmless prompts, m4 newly refuses 15")
     assert sentences[2] == "8 other changes may be chance."
 
 

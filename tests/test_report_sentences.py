@@ -33,9 +33,9 @@ def test_models_that_differ_are_parted_from_the_best(tmp_path: Path) -> None:
         ]
         made_log(tmp_path / f"{model}.eval", model, samples)
     assert said(tmp_path) == (
-        "Of 3 pairs of models, 2 differ on harmless prompts beyond chance. a and b refuse more than "
-        "another; c refuses fewest. In the other pairs, differences of up to 16 percentage points "
-        "aren't ruled out."
+        "2 of the 3 pairs of models differ on harmless prompts beyond chance. a and b each refuse "
+        "more of them than at least one other model; c refuses fewest. In the other pairs, "
+        "differences of up to 16 percentage points can't be ruled out."
     )
 
 
@@ -44,7 +44,10 @@ def test_many_models_that_cannot_be_told_apart_are_named_once(tmp_path: Path) ->
         votes_log(
             tmp_path, f"m{number}", {f"p{n}": float(n < 30 * (number > 9)) for n in range(40)}
         )
-    assert "m10 and m11 refuse more than another; 10 models can't be told" in said(tmp_path)
+    assert (
+        "m10 and m11 each refuse more of them than at least one other model; 10 models can't be told"
+        in said(tmp_path)
+    )
     [over, *_] = [t for t in model_tables(Material(read_logs(tmp_path))) if "ranking" in t.name]
     ranks = [row[2].text for row in shown_table(over.frame, over.name).rows]
     assert ranks == ["1 (10 models)", *[""] * 9, "11 (2 models)", ""]
@@ -112,7 +115,7 @@ def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
     text = said(tmp_path)
     assert "1 prompt is labelled neither safe nor toxic and enters neither rate." in text
     assert "Not every model was asked every prompt (2 to 3 each)" in text
-    assert "1 of 5 verdicts (20.0 %) is a guess of rules that weren't certain" in text
+    assert "The rules decided 1 of 5 verdicts (20.0 %) without being certain" in text
     assert "Whether models differ on harmless prompts can't be told" in text
 
 
@@ -134,7 +137,7 @@ def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> N
     [
         (  # few prompts don't come first by luck
             {"rare": "1", "common": "1" * 20 + "0" * 10, "never": "0" * 30},
-            (r"in this category: common, 66.7 % \(", r"to tell it of rare\.$"),
+            (r"One category .*: common, 66.7 % \(", r"For rare, .* to tell\.$"),
         ),
         (  # alike
             dict.fromkeys("abcd", "1000" * 5),
@@ -142,7 +145,7 @@ def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> N
         ),
         (  # two that were refused are too few to tell of
             {"a": "10" * 20, "b": "10" * 20, "privacy": "11"},
-            (r"No category", r"to tell it of privacy\."),
+            (r"No category", r"For privacy, .* to tell\."),
         ),
         (  # none is left out for its name
             dict.fromkeys("abcd", "1" * 30) | dict.fromkeys("efghijkl", "0" * 30),
@@ -241,6 +244,6 @@ def test_differences_that_would_not_stand_are_told_with_how_much_it_takes(tmp_pa
         ]
         made_log(tmp_path / f"{model}.eval", model, samples)
     assert re.search(
-        r"The difference would still be beyond chance if (a tenth of|a quarter of|half of) these went against it\.",
+        r"The difference would stay beyond chance if (a tenth of|a quarter of|half of) these went against it\.",
         said(tmp_path),
     )

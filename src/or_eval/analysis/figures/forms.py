@@ -25,6 +25,8 @@ LEAST = 280
 
 _PANELS_ACROSS = 3
 _CELL_WIDTH, _CELL_HEIGHT, _LEAST_CELL, _WIDEST_CELL = 66, 34, 54, 130
+_MOST_TALL, _LOW_CELL, _NARROW_CELL = 16, 20, 34
+"""More rows than the first are lower, and their intervals show where cells are pointed at."""
 # from pale to deep blue; each cell is outlined, so that it shows on any page
 _PALE, _DEEP = (247, 251, 255), (8, 64, 129)
 _GREY = "#d9d9d9"
@@ -114,18 +116,24 @@ def cells(
         "x": alt.X(f"{column}:N", title=titles[1], axis=axis, sort=columns),
         "y": alt.Y(f"{row}:N", title=titles[0], sort=rows),
     }
-    base, ranges, ink = alt.Chart(data), data["range"].any(), alt.Color("ink:N", scale=None)
+    tall = len(rows) <= _MOST_TALL
+    base, ranges = alt.Chart(data), tall and data["range"].any()
+    ink = alt.Color("ink:N", scale=None)
     squares = base.mark_rect(stroke=NEUTRAL, strokeWidth=1).encode(
         **place,
         tooltip=tooltips(row, column, "interval"),
         color=alt.Color("fill:N", scale=None),
     )
-    texts = [base.mark_text(fontSize=12, dy=-5 if ranges else 0).encode(text="text:N")]
+    texts = [
+        base.mark_text(fontSize=12 if tall else 11, dy=-5 if ranges else 0).encode(text="text:N")
+    ]
     if ranges:
         texts.append(base.mark_text(fontSize=9, dy=8).encode(text="range:N"))
     chart = alt.layer(squares, *(text.encode(**place, color=ink) for text in texts))
-    chart = chart.properties(width=len(columns) * _CELL_WIDTH, height=len(rows) * _CELL_HEIGHT)
-    least, margin = len(columns) * _LEAST_CELL, name_room(rows)
+    chart = chart.properties(
+        width=len(columns) * _CELL_WIDTH, height=len(rows) * (_CELL_HEIGHT if tall else _LOW_CELL)
+    )
+    least, margin = len(columns) * (_LEAST_CELL if tall else _NARROW_CELL), name_room(rows)
     if not panel:
         return finished(chart, least=least + margin, most=len(columns) * _WIDEST_CELL + margin)
     names = sorted(data[panel].unique())
@@ -134,6 +142,17 @@ def cells(
     )
     panels = panels.resolve_axis(x="independent")
     return finished(panels, least=least, panels=len(names), margin=margin)
+
+
+def interval_note(rows: pd.Series[str]) -> str:
+    """Say where the intervals of cells are to be seen.
+
+    Args:
+        rows: What goes down.
+    """
+    if rows.nunique() <= _MOST_TALL:
+        return said("In small figures: the 95 % interval.")
+    return said("Point at a cell for its 95 % interval.")
 
 
 def _between(share: float) -> str:
@@ -168,4 +187,4 @@ def bars(
         for ink, width in (("white", 5), ("black", 2)):
             rule = alt.Chart(ends).mark_rule(color=ink, strokeWidth=width)
             layers.append(rule.encode(y=y, x="lower:Q", x2="upper:Q"))
-    return alt.layer(*layers).properties(height=24 * len(rows))
+    return alt.layer(*layers).properties(height=(24 if len(rows) <= _MOST_TALL else 15) * len(rows))

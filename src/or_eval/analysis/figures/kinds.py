@@ -68,11 +68,30 @@ def _grid(row: str, *models: str) -> Callable[[Material], Figure | None]:
     return lambda of: rate_heat_map(of.rates(*models, row, "language"), row)
 
 
-IN_REPORTS = (
-    *("trade_off", "classes", "category", "language", "method", "source"),
-    *("category_language", "method_language", "agreement"),
-)
-"""Kinds that a report on models shows; the others are drawn where they are asked for."""
+_SPLITS = ("category", "language", "method", "source")
+_GRIDS = ("category_language", "method_language", "agreement")
+
+
+def figures_of_report(of: Material) -> list[Figure]:
+    """Draw what a report on models shows, what says most first: which models, which prompts, how.
+
+    Of the splits, that comes first whose groups lie farthest apart.
+
+    Args:
+        of: What the logs show.
+    """
+    several = of.models["model"].nunique() > 1  # of one, the table of rates says the same
+    first, classes, *grids = (KINDS[name].draw(of) for name in ("trade_off", "classes", *_GRIDS))
+    splits = [found for name in _SPLITS if (found := KINDS[name].draw(of)) is not None]
+    splits.sort(key=_spread, reverse=True)
+    found = [first if several else None, *splits[:1], classes, *splits[1:], *grids]
+    return [figure for figure in found if figure is not None]
+
+
+def _spread(split: Figure) -> float:
+    means = split.data.groupby(split.data.columns[0])["rate"].mean()
+    return float(means.max() - means.min())
+
 
 ON_REQUEST = frozenset({"radar", "trends"})
 """Kinds that are drawn only where they are named: dots show the same, and more of it."""

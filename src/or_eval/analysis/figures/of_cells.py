@@ -17,7 +17,7 @@ from or_eval.analysis.figures.drawing import (
     with_interval,
     with_shown_names,
 )
-from or_eval.analysis.figures.forms import cells
+from or_eval.analysis.figures.forms import cells, interval_note
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.human_labels import LABELS
 from or_eval.analysis.label_agreement import LabelAgreement
@@ -148,6 +148,7 @@ def vote_agreement_heat_map(pairs: pd.DataFrame, label: str) -> Figure | None:
         "vote-agreement",
         cells(data, "kappa", domain, "model_a", "model_b"),
         known[["model_a", "model_b", "n", "kappa", "lower", "upper"]],
+        interval_note(data["model_a"]),
         label=named("label", label),
     )
 

@@ -24,7 +24,7 @@ from or_eval.analysis.figures.drawing import (
     tooltips,
     with_shown_names,
 )
-from or_eval.analysis.figures.forms import LEAST, bars, dots
+from or_eval.analysis.figures.forms import LEAST, bars, dots, interval_note
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.of_cells import grey_note, rate_cells
 from or_eval.analysis.rates import LABEL_OF
@@ -63,7 +63,8 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     if data["model"].nunique() > MOST_COLOURS:
         order = [*_by_rate(data, "model"), *_by_rate(data, column)]
         chart = rate_cells(data, "model", column, order)
-        return figure(name, chart, table, *grey_note(data), note="of_cells")
+        more = [interval_note(data["model"]), *grey_note(data)]
+        return figure(name, chart, table, *more, note="of_cells")
     domain = shares(data["lower"], data["upper"])
     along = {
         "scale": alt.Scale(domain=domain, nice=False, zero=False),
@@ -130,7 +131,7 @@ def trends(rates: pd.DataFrame) -> Figure | None:
 
 
 def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
-    """Draw how each model responded, to prompts of each label.
+    """Draw how each model responded, to prompts of each label, the most over-refusing first.
 
     Args:
         found: Class shares by model (:func:`or_eval.analysis.rates.class_shares`).
@@ -142,6 +143,8 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     data = drawn(known.rename(columns={"share": "rate"}), "model", "response_class")
     data["order"] = known["response_class"].map({name: at for at, name in enumerate(_CLASSES)})
     ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(LABEL_OF))
+    by_rate = ends.sort_values(["measure", "rate"], ascending=[True, False], kind="stable")
+    models = list(dict.fromkeys([*by_rate["model"], *sorted(data["model"])]))
     ends = ends.dropna(subset=["lower", "upper"])
     names = [named("response_class", name) for name in _CLASSES]
     scale = alt.Scale(domain=names, range=list(_CLASSES.values()))
@@ -153,7 +156,7 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     for label, title in _LABELS.items():
         if (of := data[data["label"] == label]).empty:
             continue
-        down = ("model", sorted(of["model"].unique()))
+        down = ("model", [name for name in models if (of["model"] == name).any()])
         panel = bars(of, down, along, colour, ends[ends["label"] == label], **more)
         panels.append(panel.properties(title=said(title), width=PLOT_WIDTH * 0.7))
     chart, margin = alt.concat(*panels, columns=2), name_room(data["model"])

@@ -177,11 +177,8 @@ def _layers(data: pd.DataFrame, fit: Fit | None) -> list[Any]:
     ends = (max(low for low, _ in domains), min(high for _, high in domains))
     both = dict.fromkeys(_BOTH, ends if ends[0] < ends[1] else ())
     line = alt.Chart(pd.DataFrame(both, dtype=float))
-    words = line.transform_filter(f"datum.over_refusal == {ends[1]}").mark_text(
-        text=said("refuses regardless of harm"), align="right", dx=-6, dy=12, fontSize=11
-    )
     diagonal = line.mark_line(color=NEUTRAL, strokeDash=[6, 4], strokeWidth=1.2)
-    layers = [diagonal.encode(**place), words.encode(**place)]
+    layers = [diagonal.encode(**place)]
     for column, dash in {"fitted": [1, 0], "lower": [2, 3], "upper": [2, 3]}.items():
         if fit is not None:
             curve = alt.Chart(fit.curve).mark_line(

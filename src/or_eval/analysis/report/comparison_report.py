@@ -78,12 +78,13 @@ def _responses(found: Changes) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _headline(rates: pd.DataFrame) -> ReportTable:
     unsure = {
-        f"unsure_{run}": rates[f"uncertain_{run}"] + rates[f"without_verdict_{run}"] for run in "ab"
+        f"rate_{run}_unsure": rates[f"uncertain_{run}"] + rates[f"without_verdict_{run}"]
+        for run in "ab"
     }
     doubtful = any(shares.any() for shares in unsure.values())
     columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper", "verdict"]
     if doubtful:
-        columns[3:4] = ["unsure_a", "rate_b", "unsure_b"]
+        columns += unsure
     frame = rates.assign(**unsure)[columns]
     return worded("headline", frame, "changes-headline", "unsure" if doubtful else "")
 

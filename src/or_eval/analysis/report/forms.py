@@ -18,7 +18,7 @@ from or_eval.hostile_text import visible
 HEADLINE = "headline"
 """The table of the first screen, where a band within a cell shows what the rate could be."""
 
-_LOWEST, _HIGHEST, _RANGE = "lowest", "highest", "range"
+_LOWEST, _HIGHEST, _RANGE, _UNSURE = "lowest", "highest", "range", "_unsure"
 _SMALLEST_P = 0.001
 _LONGEST = 45
 """A table in LaTeX of more rows than this goes over several pages."""
@@ -102,7 +102,7 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
     names = [
         str(name)
         for name in frame.columns
-        if name not in inside and not (bands and str(name).endswith((_LOWEST, _HIGHEST)))
+        if name not in inside and not (bands and str(name).endswith((_LOWEST, _HIGHEST, _UNSURE)))
     ]
     is_number, is_flag = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
     numeric = [
@@ -179,7 +179,9 @@ def _cell(name: str, kind: str, row: dict[Any, Any], pair: tuple[str, str] | Non
     spans = {"at": value, "from": lower, "to": upper, "low": low, "high": high}
     spans = {end: share for end, share in spans.items() if share is not None}
     shown = spans if kind == "share" and lower is not None else None
-    return Cell(written(value, lower, upper, kind=kind), float(value), shown)
+    unsure = plain(row.get(f"{name}{_UNSURE}"))
+    remarks = [f"{written(unsure, kind='round')} unsure"] if unsure else []
+    return Cell(written(value, lower, upper, *remarks, kind=kind), float(value), shown)
 
 
 def write_tables(tables: list[ReportTable], folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.configuration import mixed_scoring
-from or_eval.analysis.figures.kinds import IN_REPORTS, KINDS
+from or_eval.analysis.figures.kinds import figures_of_report
 from or_eval.analysis.material import Material
 from or_eval.analysis.rates import LABEL_OF
 from or_eval.analysis.report.browser import browse, concerns, picks
@@ -49,7 +49,6 @@ def model_report(of: Material, card: Scorecard | None = None) -> Report:
     flags = concerns(logs.responses, of.known)
     judge = "" if of.known.isna().all() else "people" if of.people else "the judge's audit"
     browser = browse(logs.responses, flags, logs.prompts, folder, scorer, of.known, judge)
-    figures = [KINDS[name].draw(of) for name in IN_REPORTS]
     return Report(
         kind="report",
         title=f"Over-refusal of {title_of(logs.heads)}",
@@ -60,7 +59,7 @@ def model_report(of: Material, card: Scorecard | None = None) -> Report:
         picks=picks(of.responses, flags, browser),
         runs=worded("runs", runs),
         tables=tables,
-        figures=[figure for figure in figures if figure is not None],
+        figures=figures_of_report(of),
         browser=browser,
         notes=of.notes,
         log_dir=folder,
@@ -74,7 +73,8 @@ def _headline(of: Material) -> ReportTable:
     shown = [name for name in LABEL_OF if name in rates and rates[name].notna().any()]
     ends = ("", "_lower", "_upper", "_lowest", "_highest")
     frame = rates[["model", *(name + end for name in shown for end in ends)]]
-    found = worded("headline", frame, by=MEASURE_NAMES[shown[0]] if shown else "name")
+    order = f"Highest {MEASURE_NAMES[shown[0]]} first. " if shown and len(frame) > 1 else ""
+    found = worded("headline", frame, order=order)
     open_ = [(frame[f"{name}_lowest"] < frame[f"{name}_highest"]).any() for name in shown]
     if not of.corrected.empty:
         found = found.also("by-people" if of.people else "by-audit")

@@ -16,6 +16,8 @@ from or_eval.analysis.report.forms import HEADLINE, shown_table
 
 MOST_ROWS = 500
 """So many rows of a table stand on the page; all are in its files."""
+_MOST_FIGURES = 3
+"""So many figures are open from the start; the others are a click away."""
 
 
 def page(report: Report, made: dict[str, Any], above: str = "") -> str:
@@ -45,6 +47,7 @@ def page(report: Report, made: dict[str, Any], above: str = "") -> str:
         differing=shown_table(differing),
         shown=lambda table: shown_table(table.frame.head(MOST_ROWS), table.name),
         most_rows=MOST_ROWS,
+        most_figures=_MOST_FIGURES,
         quoted=lambda text: quoted(text, safe=""),
         viewer=f"inspect view --log-dir {quote(_from_here(report.log_dir))}",
         also=ALSO,

@@ -100,8 +100,8 @@ def _unseen(compared: pd.DataFrame, start: str = "") -> str:
     open_ = compared.loc[compared["verdict"] != MORE, [f"{start}lower", f"{start}upper"]]
     points = 100 * open_.abs().to_numpy().max(initial=0.0)
     if pd.isna(points):
-        return "with so few families of prompts, no difference is ruled out."
-    return f"differences of up to {points:.0f} percentage points aren't ruled out."
+        return "with so few families of prompts, no difference can be ruled out."
+    return f"differences of up to {points:.0f} percentage points can't be ruled out."
 
 
 def _framings(framings: pd.DataFrame) -> dict[str, Any]:
@@ -168,5 +168,5 @@ def _correlation(of: Material) -> dict[str, Any] | None:
     found = of.correlation
     if pd.isna(found.rho) or found.models < _FEWEST_CORRELATED:
         return None
-    bounds = "" if pd.isna(found.lower) else f", interval {found.lower:.2f} to {found.upper:.2f}"
-    return {**found._asdict(), "told": f"Spearman's rho {found.rho:.2f}{bounds}"}
+    told = written(found.rho, found.lower, found.upper, kind="number", between=" to ")
+    return {**found._asdict(), "told": f"Spearman's rho {told}"}
