@@ -29,15 +29,15 @@ stages:
 """
 
 
-@pytest.fixture
-def extra_stages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(scope="module")
+def extra_stages() -> Iterator[None]:
     """Add the stages in `extra_stages/` to those that recipes may name."""
-    monkeypatch.setenv("LOOPBACK_API_KEY", API_KEY)
-    monkeypatch.setattr(
-        stages, "__path__", [*stages.__path__, str(Path(__file__).parent / "extra_stages")]
-    )
-    stage_kinds.cache_clear()
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOOPBACK_API_KEY", API_KEY)
+        ours = str(Path(__file__).parent / "extra_stages")
+        patch.setattr(stages, "__path__", [*stages.__path__, ours])
+        stage_kinds.cache_clear()
+        yield
     stage_kinds.cache_clear()
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,7 +29,7 @@ from or_eval.dataset_builders.errors import BuildError
 from or_eval.folder_lock import locked
 from or_eval.languages import detect_language
 from or_eval.sources import load_prompts
-from or_eval.sources.errors import DataError, how_to_install
+from or_eval.sources.errors import DataError
 
 HEAD = "contact: lab@example.org\nsources:\n"
 SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"
@@ -263,26 +261,6 @@ def test_broken_feeds_hold_nothing() -> None:
     assert list(of_feed("<rss><item><title>no end")) is not None
     bomb = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><rss><item><title>&a;</title></item></rss>'
     assert [one.passages for one in of_feed(bomb)] == [[]]
-
-
-def test_the_extra_is_asked_for_where_it_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "sources.yaml").write_text(HEAD + SOURCE % "", "utf-8")
-    script = (
-        "import sys\n"
-        "for name in ('scrapy', 'trafilatura', 'phonenumbers', 'twisted'): sys.modules[name] = None\n"
-        "from or_eval.dataset_builders.stages import stage\n"
-        "stage('crawl')\n"
-        "from importlib import util\n"
-        "found = util.find_spec\n"
-        "util.find_spec = lambda name: None if name == 'scrapy' else found(name)\n"
-        "from or_eval.cli import main\n"
-        "main(['crawl', 'sources.yaml', '--out', 'x'])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.stderr == f"Error: crawling needs scrapy: {how_to_install('crawl')}\n"
-    assert done.returncode == 1
 
 
 def test_a_known_set_that_is_not_there_is_told_before_the_crawl(tmp_path: Path) -> None:

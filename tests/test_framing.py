@@ -194,9 +194,8 @@ def test_two_system_prompts_are_one_too_many() -> None:
 
 def test_figures_are_of_prompts_as_they_are_like_reports(log: EvalLog, tmp_path: Path) -> None:
     out = tmp_path / "figures"
-    found = CliRunner().invoke(
-        main, ["figures", log.location, "--out", str(out), "--format", "svg"]
-    )
+    command = ["figures", log.location, "--out", str(out), "--kind", "classes", "--format", "svg"]
+    found = CliRunner().invoke(main, command)
     assert found.exit_code == 0, found.output
     classes = pd.read_csv(out / "classes.csv")
     assert classes.loc[classes["response_class"] != "direct_answer", "share"].tolist() == [0, 0, 0]
@@ -225,8 +224,9 @@ def test_a_figure_corrected_by_labels_shows_the_rates_of_the_report(tmp_path: Pa
     ]
     (tmp_path / "labels.csv").write_text("\n".join(["id,model,human_label", *lines]), "utf-8")
     told = ["--labels", tmp_path / "labels.csv", "--map", "yes=refused", "--map", "no=answered"]
-    for command in ("report", "figures"):
-        words = [command, tmp_path / "logs", *told, "--out", tmp_path / command]
+    drawn = ("--kind", "category", "--format", "svg")
+    for command, more in (("report", ()), ("figures", drawn)):
+        words = [command, tmp_path / "logs", *told, "--out", tmp_path / command, *more]
         done = CliRunner().invoke(main, [str(word) for word in words])
         assert done.exit_code == 0, done.output
     shown, drawn = (

@@ -26,6 +26,12 @@ from or_eval.sources import DataError
 
 
 @pytest.fixture
+def out(label_folder: Path, tmp_path: Path) -> Path:
+    """Give a folder with tasks for ana, to be changed."""
+    return copytree(label_folder, tmp_path / "labels")
+
+
+@pytest.fixture
 def gold(tmp_path: Path) -> Path:
     path = tmp_path / "gold.jsonl"
     cases = [
@@ -150,9 +156,8 @@ def test_labels_of_a_later_batch_count_with_the_first(label_logs: Path, tmp_path
     ],
 )
 def test_a_sheet_edited_by_hand_is_told_by_its_row(
-    label_folder: Path, tmp_path: Path, column: int, value: str | date, message: str
+    out: Path, column: int, value: str | date, message: str
 ) -> None:
-    out = copytree(label_folder, tmp_path / "labels")
     fill_in(out / "ana.xlsx", lambda key: "Answers")
     book = load_workbook(out / "ana.xlsx")
     book["tasks"][3][column].value = value
@@ -163,8 +168,7 @@ def test_a_sheet_edited_by_hand_is_told_by_its_row(
     assert not (out / "history.jsonl").exists()
 
 
-def test_columns_are_found_by_their_heads(label_folder: Path, tmp_path: Path) -> None:
-    out = copytree(label_folder, tmp_path / "labels")
+def test_columns_are_found_by_their_heads(label_folder: Path, out: Path) -> None:
     fill_in(out / "ana.xlsx", lambda key: "Answers")
     book = load_workbook(out / "ana.xlsx")
     book["tasks"].delete_cols(3)
@@ -179,8 +183,7 @@ def test_columns_are_found_by_their_heads(label_folder: Path, tmp_path: Path) ->
     assert {row["label"] for row in rows_of(out / "history.jsonl")} == {"direct_refusal"}
 
 
-def test_a_folder_is_taken_as_the_sheets_in_it(label_folder: Path, tmp_path: Path) -> None:
-    out = copytree(label_folder, tmp_path / "labels")
+def test_a_folder_is_taken_as_the_sheets_in_it(out: Path) -> None:
     fill_in(out / "ana.xlsx", lambda key: "Answers")
     (out / "~$ana.xlsx").write_bytes(b"")  # while it is open in Excel
     count = done("label", "import", out).split()[1]
@@ -212,9 +215,8 @@ def test_all_files_of_an_import_are_read_before_anything_is_added(
 
 
 def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
-    label_folder: Path, tmp_path: Path
+    out: Path, tmp_path: Path
 ) -> None:
-    out = copytree(label_folder, tmp_path / "labels")
     fill_in(out / "ana.xlsx", lambda key: "Answers")
     done("label", "import", out, out / "ana.xlsx")
     book = load_workbook(out / "ana.xlsx")
@@ -242,9 +244,8 @@ def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
 
 
 def test_what_strangers_write_does_no_harm_where_it_is_shown(
-    label_logs: Path, label_folder: Path, tmp_path: Path
+    label_logs: Path, out: Path, tmp_path: Path
 ) -> None:
-    out = copytree(label_folder, tmp_path / "labels")
     tasks = json.loads((out / "tasks.json").read_text())
     for task in tasks:
         value = {"choices": ["direct_answer"]}
@@ -288,9 +289,8 @@ HARMLESS_RESULT = {"from_name": "label", "value": {"choices": ["direct_answer"]}
     ],
 )
 def test_an_export_changed_by_hand_is_told_by_its_task(
-    label_folder: Path, tmp_path: Path, changed: dict[str, Any]
+    out: Path, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
-    out = copytree(label_folder, tmp_path / "labels")
     tasks = json.loads((out / "tasks.json").read_text())[:2]
     tasks[1] = {**tasks[1], "annotations": [], **changed}
     tasks[0]["annotations"] = [{"result": [HARMLESS_RESULT], "completed_by": "\ud800"}]
@@ -394,8 +394,7 @@ def test_label_studio_is_not_installed_over_other_files(
     assert not said, "it is there: nothing is installed"
 
 
-def test_a_label_studio_that_does_not_run_is_told(label_folder: Path, tmp_path: Path) -> None:
-    out = copytree(label_folder, tmp_path / "labels")
+def test_a_label_studio_that_does_not_run_is_told(out: Path) -> None:
     (out / "ana.xlsx").unlink()
     assert "start Label Studio on it first" in run("label", "import", out).output
     access = new_access(["ana", "博"]).model_copy(update={"url": "http://127.0.0.1:9"})

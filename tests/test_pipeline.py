@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from commands import Command, run_command
 from letters_builds import RECIPE, Builder, command, extra_stages  # noqa: F401
+from or_eval.cli import main
 from or_eval.dataset_builders.engine import fingerprint
 from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.models import Asking
@@ -35,15 +37,40 @@ from servers import API_KEY, Reply, Request, ScriptedServer
 pytestmark = pytest.mark.usefixtures("extra_stages")
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
+@pytest.fixture(scope="module")
+def shouting() -> Iterator[ScriptedServer]:
     with ScriptedServer(lambda request: request.question.upper()) as started:
         yield started
 
 
 @pytest.fixture
+def server(shouting: ScriptedServer) -> ScriptedServer:
+    shouting.requests.clear()
+    return shouting
+
+
+@pytest.fixture
 def builder(tmp_path: Path, server: ScriptedServer) -> Builder:
     return Builder(tmp_path, server)
+
+
+@pytest.fixture(scope="module")
+def whole(
+    extra_stages: None,  # noqa: F811
+    shouting: ScriptedServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    builder = Builder(tmp_path_factory.mktemp("whole"), shouting)
+    builder.build().run()
+    return builder.out
+
+
+@pytest.fixture
+def built(builder: Builder, whole: Path) -> Builder:
+    """Give a builder whose build is done, and who was asked nothing since."""
+    shutil.copytree(whole, builder.out)
+    builder.server.requests.clear()
+    return builder
 
 
 def test_a_build_keeps_rows_drops_logs_and_a_funnel(builder: Builder) -> None:
@@ -62,41 +89,34 @@ def test_a_build_keeps_rows_drops_logs_and_a_funnel(builder: Builder) -> None:
     assert "letters,unlucky,1" in (builder.out / "funnel.csv").read_text()
     assert json.loads((builder.out / "funnel.json").read_text())[1]["subsets"] == {"first": 1}
     assert (builder.out / "stages/shout/tables/sizes.csv").read_text() == "rows\n5\n"
-
-
-def test_each_row_leads_back_to_where_it_came_from(builder: Builder) -> None:
-    builder.build().run()
+    # Each row leads back to where it came from.
     first = pd.read_parquet(builder.out / "stages/letters/rows.parquet")
     second = pd.read_parquet(builder.out / "stages/shout/rows.parquet")
     assert list(second["seed_id"]) == list(first["id"])
 
 
-def test_the_same_command_does_nothing_twice(builder: Builder) -> None:
-    builder.build().run()
-    asked = len(builder.server.requests)
-    facts = builder.build().run()
-    assert len(builder.server.requests) == asked == 11
-    assert builder.said[2] == "03 louder: done before, 6 rows"
+def test_the_same_command_does_nothing_twice(built: Builder) -> None:
+    facts = built.build().run()
+    assert not built.server.requests
+    assert built.said[2] == "03 louder: done before, 6 rows"
     assert facts[2].rows_out == 6
 
 
-def test_a_changed_parameter_reruns_the_stage_and_what_follows(builder: Builder) -> None:
-    builder.build().run()
-    builder.build("shout.word=roar").run()
-    assert "01 letters: done before, 5 rows" in builder.said
-    assert "02 shout: runs again (changed: parameters (word))" in builder.said
-    assert "03 louder: runs again (changed: input (shout))" in builder.said
-    assert builder.prompts("shout")[0] == "ROAR: LETTER 0"
-    assert builder.prompts("louder")[0] == "SHOUT: ROAR: LETTER 0"
+def test_a_changed_parameter_reruns_the_stage_and_what_follows(built: Builder) -> None:
+    built.build("shout.word=roar").run()
+    assert "01 letters: done before, 5 rows" in built.said
+    assert "02 shout: runs again (changed: parameters (word))" in built.said
+    assert "03 louder: runs again (changed: input (shout))" in built.said
+    assert built.prompts("shout")[0] == "ROAR: LETTER 0"
+    assert built.prompts("louder")[0] == "SHOUT: ROAR: LETTER 0"
 
 
-def test_another_setting_of_a_model_reruns_its_stages(builder: Builder) -> None:
-    builder.build().run()
-    builder.build(temperature=0.5).run()
-    assert "02 shout: runs again (changed: models (writer))" in builder.said
-    assert len(builder.server.requests) == 22
-    builder.build(temperature=0.5, max_connections=2).run()
-    assert len(builder.server.requests) == 22
+def test_another_setting_of_a_model_reruns_its_stages(built: Builder) -> None:
+    built.build(temperature=0.5).run()
+    assert "02 shout: runs again (changed: models (writer))" in built.said
+    assert len(built.server.requests) == 11
+    built.build(temperature=0.5, max_connections=2).run()
+    assert len(built.server.requests) == 11
 
 
 def test_going_back_to_an_earlier_choice_asks_nothing(builder: Builder) -> None:
@@ -108,13 +128,12 @@ def test_going_back_to_an_earlier_choice_asks_nothing(builder: Builder) -> None:
 
 
 def test_changed_code_makes_results_again_and_asks_nothing(
-    builder: Builder, monkeypatch: pytest.MonkeyPatch
+    built: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builder.build().run()
     monkeypatch.setattr(fingerprint, "code_of", lambda part: "other code")
-    builder.build().run()
-    assert "02 shout: runs again (changed: stage)" in builder.said
-    assert len(builder.server.requests) == 11
+    built.build().run()
+    assert "02 shout: runs again (changed: stage)" in built.said
+    assert not built.server.requests
 
 
 def test_a_changed_file_is_noticed(
@@ -142,24 +161,22 @@ def test_limit_starts_from_fewer_seeds(builder: Builder) -> None:
     assert [f.rows_out for f in facts] == [2, 2, 2]
 
 
-def test_only_and_from_run_stages_again_without_asking_again(builder: Builder) -> None:
-    builder.build().run()
-    asked = len(builder.server.requests)
-    facts = builder.build().run(Selection(only="shout"))
-    assert builder.said == [
+def test_only_and_from_run_stages_again_without_asking_again(built: Builder) -> None:
+    facts = built.build().run(Selection(only="shout"))
+    assert built.said == [
         "01 letters: done before, 5 rows",
         "02 shout: runs again (asked for)",
         "02 shout: 5 rows in, 5 out; first 1",
     ]
     assert [f.name for f in facts] == ["letters", "shout"]
-    builder.build().run(Selection(start="shout"))
-    assert "03 louder: runs again (asked for)" in builder.said
-    assert len(builder.server.requests) == asked
-    assert "louder" in (builder.out / "funnel.csv").read_text()
+    built.build().run(Selection(start="shout"))
+    assert "03 louder: runs again (asked for)" in built.said
+    assert not built.server.requests
+    assert "louder" in (built.out / "funnel.csv").read_text()
     with pytest.raises(BuildError, match=r"--only louder: the stage shout.*parameters \(word\)"):
-        builder.build("shout.word=roar").run(Selection(only="louder"))
+        built.build("shout.word=roar").run(Selection(only="louder"))
     with pytest.raises(BuildError, match=r"--from loud: no such stage \(there are: letters"):
-        builder.build().run(Selection(start="loud"))
+        built.build().run(Selection(start="loud"))
 
 
 def test_the_plan_tells_what_is_left_to_do(builder: Builder) -> None:
@@ -189,35 +206,32 @@ def test_a_folder_of_something_else_is_left_alone(builder: Builder) -> None:
         builder.build("name=other").run()
 
 
-def test_what_else_lies_among_the_stages_stays(builder: Builder) -> None:
-    builder.build().run()
-    (builder.out / "stages" / "notes").mkdir()
-    builder.path.write_text(RECIPE[: RECIPE.index("  - stage: shout\n    name")], "utf-8")
-    builder.build().run()
-    assert [path.name for path in sorted((builder.out / "stages").iterdir())] == [
+def test_what_else_lies_among_the_stages_stays(built: Builder) -> None:
+    (built.out / "stages" / "notes").mkdir()
+    built.path.write_text(RECIPE[: RECIPE.index("  - stage: shout\n    name")], "utf-8")
+    built.build().run()
+    assert [path.name for path in sorted((built.out / "stages").iterdir())] == [
         "letters", "louder", "notes", "shout",
     ]  # fmt: skip
 
 
-def test_renaming_and_inserting_ask_nothing_without_a_cache(builder: Builder) -> None:
-    builder.build().run()
-    assert not (builder.out / "cache").exists()
+def test_renaming_and_inserting_ask_nothing_without_a_cache(built: Builder) -> None:
+    assert not (built.out / "cache").exists()
     renamed = RECIPE.replace("  - stage: shout\n  - ", "  - stage: shout\n    name: cry\n  - ")
     renamed = renamed.replace("input: [shout, letters.unlucky]", "input: [cry, all.unlucky]")
     first = "  - stage: letters\n    name: all\n"
     first += "    count: 6\n    drop: [1]\n  - {stage: split, subsets: {every: {}}}\n"
-    builder.path.write_text(
+    built.path.write_text(
         renamed.replace("  - stage: letters\n    count: 6\n    drop: [1]\n", first), "utf-8"
     )
-    builder.build().run()
-    assert builder.said[-1] == "04 louder: 6 rows in, 6 out; first 1"
-    assert len(builder.server.requests) == 11
+    built.build().run()
+    assert built.said[-1] == "04 louder: 6 rows in, 6 out; first 1"
+    assert not built.server.requests
 
 
 @pytest.mark.parametrize("damage", ["record gone", "record cut", "half written"])
-def test_nothing_half_written_is_taken_for_done(builder: Builder, damage: str) -> None:
-    builder.build().run()
-    folder = builder.out / "stages/shout"
+def test_nothing_half_written_is_taken_for_done(built: Builder, damage: str) -> None:
+    folder = built.out / "stages/shout"
     record = folder / "stage.json"
     if damage == "record gone":
         record.unlink()
@@ -225,10 +239,10 @@ def test_nothing_half_written_is_taken_for_done(builder: Builder, damage: str) -
         record.write_text(record.read_text()[:40])
     else:
         folder.rename(folder.with_name("shout.partial"))
-    builder.build().run()
-    assert "02 shout: 5 rows in, 5 out; first 1" in builder.said
-    assert len(builder.server.requests) == 11
-    assert not list((builder.out / "stages").glob("*.partial"))
+    built.build().run()
+    assert "02 shout: 5 rows in, 5 out; first 1" in built.said
+    assert not built.server.requests
+    assert not list((built.out / "stages").glob("*.partial"))
 
 
 def test_a_second_build_in_the_folder_is_told_who_is_there(builder: Builder) -> None:
@@ -304,14 +318,17 @@ def test_a_build_goes_on_when_nobody_reads_what_it_says(builder: Builder) -> Non
 def test_a_dry_run_tells_what_would_stop_the_build(builder: Builder, tmp_path: Path) -> None:
     tested = tmp_path / "tested.yaml"
     tested.write_text(RECIPE + "  - stage: test_refusal\n    models: []\n", "utf-8")
-    done = run_command(*command(builder, "--dry-run", recipe=tested))
-    assert "stage test_refusal: 'models' names no model to test" in done.stderr
-    assert done.returncode == 1
+
+    def said(recipe: Path) -> str:
+        words = command(builder, "--dry-run", recipe=recipe)[1:]
+        done = CliRunner().invoke(main, ["build", *map(str, words)])
+        assert done.exit_code == 1
+        return done.stderr
+
+    assert "stage test_refusal: 'models' names no model to test" in said(tested)
     builder.out.mkdir()
     (builder.out / "recipe.json").write_text('{"name": "numbers"}')
-    done = run_command(*command(builder, "--dry-run"))
-    assert "holds a build of numbers; give another folder" in done.stderr
-    assert done.returncode == 1
+    assert "holds a build of numbers; give another folder" in said(builder.path)
 
 
 def test_ctrl_c_is_told_in_one_line_and_resumed(tmp_path: Path) -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai.analysis import samples_df
 
 from commands import MODEL, loopback, run_inspect
-from or_eval.analysis.responses import read_logs
 from or_eval.cli import main
 from or_eval.schema import prompt_id
 from replayed import Rows, run_replay, write_jsonl
@@ -81,15 +79,6 @@ def test_a_report_compares_them_prompt_by_prompt(
     [change] = found["changes"]
     assert (change["n"], change["newly_refused"], change["newly_answered"]) == (3, 2, 0)
     assert not [note for note in found["notes"] if "only in run" in note]
-
-
-@pytest.mark.parametrize("replayed", ["joined", "alone"])
-def test_data_frames_pair_them(folders: dict[str, Path], replayed: str) -> None:
-    logs = [str(folders["live"]), str(folders[replayed])]
-    found = read_logs(logs)
-    assert list(found.responses.groupby("id")["model"].nunique()) == [2, 2, 2]
-    assert set(found.prompts["prompt"]) == set(TEXTS)
-    assert list(samples_df(logs, quiet=True).groupby("id")["log"].nunique()) == [2, 2, 2]
 
 
 def test_a_model_both_replayed_and_live_is_not_counted_twice(

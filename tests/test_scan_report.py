@@ -87,12 +87,16 @@ def scan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scanned(folder, "refusal", "The weather is fine.")
 
 
-def test_rates_count_transcripts_and_the_unscored_are_not_without_refusal(
-    scan: Path, tmp_path: Path
-) -> None:
-    done = run(scan.parent, "--out", tmp_path / "r")
+@pytest.fixture(scope="module")
+def report(scan: Path) -> Path:
+    out = scan.parents[1] / "report"
+    done = run(scan.parent, "--out", out)
     assert done.exit_code == 0, done.output
-    found = summary_of(tmp_path / "r")
+    return out
+
+
+def test_rates_count_transcripts_and_the_unscored_are_not_without_refusal(report: Path) -> None:
+    found = summary_of(report)
     a, b = found["models"]
     assert (a["transcripts"], a["refused"], a["unscored"], a["errors"]) == (6, 4, 1, 0)
     assert [a["rate"], a["lower"], a["upper"]] == pytest.approx(wilson(4 / 5, 5))
@@ -105,9 +109,8 @@ def test_rates_count_transcripts_and_the_unscored_are_not_without_refusal(
     assert "1 unscored and 0 failed enter no rate" in found["summary"][0]
 
 
-def test_refusals_are_counted_by_class_kind_and_who_decided(scan: Path, tmp_path: Path) -> None:
-    run(scan, "--out", tmp_path / "r")
-    found = summary_of(tmp_path / "r")
+def test_refusals_are_counted_by_class_kind_and_who_decided(report: Path) -> None:
+    found = summary_of(report)
     kinds = {
         (row["model"][8], row["kind"]): (row["refusals"], row["transcripts"], row["rate"])
         for row in found["kinds"]
@@ -130,7 +133,7 @@ def test_refusals_are_counted_by_class_kind_and_who_decided(scan: Path, tmp_path
     }
     assert all(row["message_id"] for row in found["refusals"])
     assert sorted(row["transcript"] for row in found["unscored"]) == ["a4-1", "a5-1"]
-    with (tmp_path / "r" / "tables" / "refusals.csv").open(newline="", encoding="utf-8") as file:
+    with (report / "tables" / "refusals.csv").open(newline="", encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 6
 
 
@@ -147,14 +150,13 @@ def test_a_long_list_ends_on_the_page_and_not_in_its_file(
     assert (tmp_path / "r" / "tables" / "refusals.md").read_text("utf-8").count("2-1") == 2
 
 
-def test_hostile_evidence_stays_text(scan: Path, tmp_path: Path) -> None:
-    run(scan, "--out", tmp_path / "r")
-    html = (tmp_path / "r" / "index.html").read_text("utf-8")
+def test_hostile_evidence_stays_text(report: Path) -> None:
+    html = (report / "index.html").read_text("utf-8")
     assert "&lt;script&gt;document.title" in html
     assert "<script>document.title" not in html
     assert "b&lt;b&gt;" in html
     for file in ("index.html", "tables/refusals.csv", "tables/refusals.md"):
-        text = (tmp_path / "r" / file).read_text("utf-8")
+        text = (report / file).read_text("utf-8")
         assert "U+202E" in text
         assert "\u202e" not in text
 

@@ -65,7 +65,7 @@ LABELLED = st.dictionaries(TEXTS, st.sampled_from(["safe", "toxic"]), min_size=1
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".csv.gz"])
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(labels=LABELLED)
 def test_any_text_comes_back_from_any_format(tmp_path_factory, suffix, labels):
     rows = [{"prompt": f" {t}\n", "label": label, "language": "en"} for t, label in labels.items()]

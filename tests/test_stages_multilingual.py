@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,10 @@ class TestMultilingualModel:
     """English prompts beside a Chinese base prompt."""
     ALL = (CHINESE, MIXED, ENGLISH)
 
-    @pytest.fixture
-    def model(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-        return multilingual_encoder.folder(tmp_path, monkeypatch)
+    @pytest.fixture(scope="class")
+    def model(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+        with pytest.MonkeyPatch.context() as patch:
+            yield multilingual_encoder.folder(tmp_path_factory.mktemp("model"), patch)
 
     def test_near_base(self, tmp_path: Path, model: str) -> None:
         context = {"named": {"base": [prompt(self.CHINESE[0]), prompt(self.MIXED[0])]}}
