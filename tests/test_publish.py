@@ -106,6 +106,15 @@ def test_the_words_that_each_kind_of_judge_was_sent_are_named(tmp_path, role, mo
     assert re.findall(r"\| told \| `((?:judge|panel)/[^`]+)`", card) == ([file] if file else [])
 
 
+def test_models_are_told_of_their_stages_in_whatever_order_a_recipe_names_these(tmp_path):
+    entries = [{"stage": "moderate", "input": "screen"}, {"stage": "screen", "input": "merge"}]
+    ran = [StageFacts(name, name, 9, 9, {}, {"moderator": [f"a/{name}"]}, {}, {}) for name in ("screen", "moderate")]  # fmt: skip
+    publish(tmp_path, SUBSETS, earlier=ran, recipe={"name": "test", "stages": entries})
+    told = (tmp_path / "dataset" / "README.md").read_text("utf-8").split("```yaml\n")[1]
+    for entry in yaml.safe_load(told.split("```")[0])["stages"]:
+        assert entry["models"] == {"moderator": f"a/{entry['stage']}"}
+
+
 def test_the_card_names_no_place(card, built):
     assert not any(part in card for part in ("/home", "jane", "/srv", str(built)))
 

@@ -286,7 +286,7 @@ def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, 
         return data, ()
     entries = data.get("stages")
     names = [
-        str(_name(entry)) if isinstance(entry, dict) else ""
+        str(name_of(entry)) if isinstance(entry, dict) else ""
         for entry in (entries if isinstance(entries, list) else [])
     ]
     if path[0] not in names:
@@ -307,7 +307,7 @@ def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, 
 
 def _stage(number: int, entries: list[dict[str, Any]], document: Document) -> RecipeStage:
     said, place = entries[number], ("stages", number)
-    kind, name = said.get("stage"), _name(said)
+    kind, name = said.get("stage"), name_of(said)
     if kind is None:
         problem = f"a stage has no key 'stage' (one of {', '.join(stage_kinds())})"
         raise document.error(place, problem)
@@ -319,7 +319,7 @@ def _stage(number: int, entries: list[dict[str, Any]], document: Document) -> Re
     own = stage(kind)
     of_entry = set(_Entry.model_fields) - set(own.model_fields)
     entry = document.checked(_Entry, {key: said[key] for key in said if key in of_entry}, place)
-    inputs = {_ROWS: (str(_name(entries[number - 1])),) if number else ()} | entry.input
+    inputs = {_ROWS: (str(name_of(entries[number - 1])),) if number else ()} | entry.input
     known = [_ROWS, *own.takes]
     if unknown := [port for port in inputs if port not in known]:
         raise document.error((*place, "input"), unknown_word("input", unknown[0], known))
@@ -329,7 +329,7 @@ def _stage(number: int, entries: list[dict[str, Any]], document: Document) -> Re
     return RecipeStage(name, kind, rows, checked, inputs, entry.models, entry.again)
 
 
-def _name(entry: dict[str, Any]) -> Any:
+def name_of(entry: dict[str, Any]) -> Any:
     """Give a stage's name: as the recipe says, or its kind's, or its file's without the ending."""
     return entry.get("name", Path(str(entry.get("stage"))).stem)
 

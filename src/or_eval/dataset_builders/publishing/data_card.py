@@ -14,6 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.crawling.candidates import METHOD as CRAWLED
+from or_eval.dataset_builders.engine.recipe import name_of
 from or_eval.dataset_builders.engine.rows import LICENCE
 from or_eval.dataset_builders.engine.stage import (
     CLASSIFIER,
@@ -311,17 +312,19 @@ def _prompts(stage: StageFacts) -> Iterable[tuple[str, str, str]]:
 
 def _as_asked(recipe: Mapping[str, Any], stages: Sequence[StageFacts]) -> dict[str, Any]:
     """Give a recipe with the models that were asked by role, whichever it names."""
-    asked = [{role: names[0] if len(names) == 1 else names for role, names in stage.models.items()
-              if role not in (TARGET, EMBEDDING)} for stage in stages]  # fmt: skip
-    common = {role: models for one in asked for role, models in one.items()}
+    # By name: stages run in another order than that in which a recipe may name them.
+    asked = {stage.name: {role: names[0] if len(names) == 1 else names
+                          for role, names in stage.models.items()
+                          if role not in (TARGET, EMBEDDING)} for stage in stages}  # fmt: skip
+    common = {role: models for one in asked.values() for role, models in one.items()}
     for role in list(common):
-        if any(one.get(role, common[role]) != common[role] for one in asked):
+        if any(one.get(role, common[role]) != common[role] for one in asked.values()):
             del common[role]
     entries = []
-    for number, entry in enumerate(recipe.get("stages", ())):
+    for entry in recipe.get("stages", ()):
         said = {key: value for key, value in entry.items()
                 if key != "models" or not isinstance(value, Mapping)}  # fmt: skip
-        there = asked[number] if number < len(asked) else {}
+        there = asked.get(name_of(entry), {})
         own = {role: models for role, models in there.items() if role not in common}
         entries.append(said | ({"models": own} if own else {}))
     shown = {key: value for key, value in recipe.items() if key not in ("models", "stages")}
