@@ -19,7 +19,7 @@ from or_eval.dataset_builders.engine.rows import Joined, Rows, RowWriter, Stored
 from or_eval.dataset_builders.engine.stage import Beside, Dropped, Kept, Makes, Outcome, StageFacts
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.key_like import keys_in, secrets_of
-from or_eval.schema import PromptRecord
+from or_eval.schema import PromptRecord, prompt_id
 
 _RECORD, _ROWS, _DROPPED = "stage.json", "rows.parquet", "dropped.parquet"
 _PARTIAL = ".partial"
@@ -137,6 +137,12 @@ def accounted(outcomes: Iterable[Outcome], rows: Rows, makes: Makes) -> Iterator
             case Kept(PromptRecord() as record) | Dropped(PromptRecord() as record, str(), str()):
                 given += 1
                 left -= {hash(record.id), hash(record.seed_id)}
+                if isinstance(outcome, Kept) and record.id != prompt_id(record.prompt):
+                    raise BuildError(
+                        f"the prompt of row {record.id} isn't the one that the id is of: make a "
+                        "row with another prompt by written_from(row, text, ...), and say so "
+                        "(`makes` of its class)"
+                    )
             case _:
                 raise BuildError(_no_outcome(outcome))
         yield outcome
