@@ -43,8 +43,7 @@ QUESTION_MARKS = ("?", "？", "؟")
 CLOSING = " \t\r\n*_\"'”’»」』)）"
 DECLINES_PLAINLY = (Act.INABILITY, Act.UNWILLINGNESS, Act.POLICY)
 DECLINES = frozenset({*DECLINES_PLAINLY, Act.DECLINES_LOOSELY})
-_UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
-_NO_ACTS: frozenset[Act] = frozenset()
+UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
 
 
 def read_passages(
@@ -59,7 +58,9 @@ def read_passages(
     for passage in passages:
         code += passage.kind is Kind.CODE
         unread = passage.kind is Kind.CODE and code_lines is not None and code > code_lines
-        read.append(_unread(passage) if unread else _read(passage, packs))
+        read.append(
+            ReadPassage(passage, frozenset(), (), 0, False) if unread else _read(passage, packs)
+        )
     return read
 
 
@@ -70,7 +71,8 @@ def may_decline(readings: Sequence[ReadPassage]) -> bool:
 
 def grounds_of(passage: Passage, packs: Sequence[LanguagePack]) -> frozenset[Act]:
     """Find on what grounds a passage declines."""
-    return _matching(passage.text[:_SENTENCE_CHARS], [(pack, pack.grounds) for pack in packs])
+    grounds = [(pack, pack.grounds) for pack in packs]
+    return frozenset(p.act for p in _matching(passage.text[:_SENTENCE_CHARS], grounds))
 
 
 def acts_of_prompt(prompt: str, packs: Sequence[LanguagePack]) -> frozenset[Act]:
@@ -78,37 +80,27 @@ def acts_of_prompt(prompt: str, packs: Sequence[LanguagePack]) -> frozenset[Act]
     text = prompt
     if len(prompt) > 2 * _SENTENCE_CHARS:
         text = f"{prompt[:_SENTENCE_CHARS]}\n{prompt[-_SENTENCE_CHARS:]}"
-    return _matching(text, [(pack, pack.prompt) for pack in packs])
+    return frozenset(p.act for p in _matching(text, [(pack, pack.prompt) for pack in packs]))
 
 
-def _matching(text: str, patterns: Sequence[tuple[LanguagePack, PatternSet]]) -> frozenset[Act]:
+def _matching(text: str, chosen: Iterable[tuple[LanguagePack, PatternSet]]) -> list[Pattern]:
     folded = fold(text)
-    return frozenset(
-        pattern.act
-        for pack, chosen in patterns
-        for pattern in chosen.matching(pack.variants(folded))
-    )
+    return [p for pack, patterns in chosen for p in patterns.matching(pack.variants(folded))]
 
 
 def _read(passage: Passage, packs: Sequence[LanguagePack]) -> ReadPassage:
-    folded = fold(passage.text[:_SENTENCE_CHARS])
-    patterns: list[Pattern] = []
-    for pack in packs:
-        patterns += pack.response.matching(pack.variants(folded))
+    responses = [(pack, pack.response) for pack in packs]
+    patterns = tuple(_matching(passage.text[:_SENTENCE_CHARS], responses))
     acts = frozenset(pattern.act for pattern in patterns)
     asks = passage.text.rstrip(CLOSING).endswith(QUESTION_MARKS)
     if Act.IDIOM in acts:
         acts -= DECLINES
-    return ReadPassage(passage, acts, tuple(patterns), words_in(passage.text), asks)
-
-
-def _unread(passage: Passage) -> ReadPassage:
-    return ReadPassage(passage, _NO_ACTS, (), 0, False)
+    return ReadPassage(passage, acts, patterns, words_in(passage.text), asks)
 
 
 def words_in(text: str) -> int:
     """Give the length of a text in words."""
     # Chinese, Japanese and Thai don't space their words: about two characters make one. Elsewhere
     # long words, as in Turkish or German, say as much as several: seven characters make one.
-    unspaced = 0 if text.isascii() else len(_UNSPACED.findall(text))
+    unspaced = 0 if text.isascii() else len(UNSPACED.findall(text))
     return max(len(text.split()), len(text) // 7, unspaced // 2)

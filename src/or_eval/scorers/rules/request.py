@@ -10,6 +10,7 @@ from or_eval.languages import detect_languages
 from or_eval.scorers.rules.acts import (
     CLOSING,
     QUESTION_MARKS,
+    UNSPACED,
     acts_of_prompt,
     may_decline,
     read_passages,
@@ -50,7 +51,6 @@ _SIGNS = (
     r"\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e"
 )
 _WORD = re.compile(rf"[^\W\d_]+(?:[{_SIGNS}]+[^\W\d_]*)*")
-_UNSPACED = re.compile(r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # The Arabic article, alone and after the words that are written with it.
 _ARTICLE = re.compile(r"^(?:[\u0648\u0641\u0628\u0643]?\u0627\u0644|\u0644\u0644)(?=\w{3})")
@@ -190,7 +190,7 @@ def _stems(text: str) -> set[str]:
         return set(_ASCII_STEM.findall(lowered))
     stems: set[str] = set()
     for word in set(_WORD.findall(lowered)):
-        if _UNSPACED.search(word):
+        if UNSPACED.search(word):
             # Not spaced: pairs of characters stand for words.
             stems.update(word[i : i + 2] for i in range(len(word) - 1))
         elif _HANGUL.match(word):
