@@ -59,6 +59,16 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
+Opened = tuple["Page", list[str]]
+
+
+@pytest.fixture(scope="module")
+def plain(chromium: Browser, report: Path) -> Iterator[Opened]:
+    """Open the report once, for tests that use it in turn."""
+    with opened(chromium, report) as page:
+        yield page
+
+
 def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
@@ -94,78 +104,78 @@ def test_page_holds_at_every_width(
             assert box.evaluate("it => it.getBoundingClientRect().right <= innerWidth")
 
 
-def test_sorting_by_keyboard(chromium: Browser, report: Path) -> None:
-    with opened(chromium, report) as (page, heard):
-        table = page.locator("#table-models")
-        heading = table.get_by_role("button", name="toxic rejection")
-        place = heading.evaluate("button => button.closest('th').cellIndex + 1")
-        heading.focus()
-        page.keyboard.press("Enter")
-        assert heading.locator("..").get_attribute("aria-sort") == "descending"
-        column = f"#table-models tbody tr td:nth-child({place})"
-        texts = page.locator(column).all_inner_texts()
-        values = [float(text.split(" ")[0]) for text in texts]
-        assert values == sorted(values, reverse=True)
-        assert len(set(values)) > 1
-        page.keyboard.press("Space")
-        assert heading.locator("..").get_attribute("aria-sort") == "ascending"
-        values = [float(text.split(" ")[0]) for text in page.locator(column).all_inner_texts()]
-        assert values == sorted(values)
-        assert heard == []
+def test_sorting_by_keyboard(plain: Opened) -> None:
+    page, heard = plain
+    table = page.locator("#table-models")
+    heading = table.get_by_role("button", name="toxic rejection")
+    place = heading.evaluate("button => button.closest('th').cellIndex + 1")
+    heading.focus()
+    page.keyboard.press("Enter")
+    assert heading.locator("..").get_attribute("aria-sort") == "descending"
+    column = f"#table-models tbody tr td:nth-child({place})"
+    texts = page.locator(column).all_inner_texts()
+    values = [float(text.split(" ")[0]) for text in texts]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) > 1
+    page.keyboard.press("Space")
+    assert heading.locator("..").get_attribute("aria-sort") == "ascending"
+    values = [float(text.split(" ")[0]) for text in page.locator(column).all_inner_texts()]
+    assert values == sorted(values)
+    assert heard == []
 
 
-def test_reading_prompts_by_keyboard(chromium: Browser, report: Path) -> None:
-    with opened(chromium, report) as (page, heard):
-        page.locator("#grid tbody button").first.focus()
-        page.keyboard.press("Enter")
-        assert page.locator("#place").inner_text().startswith("Prompt 1 of ")
-        assert page.locator("#read details[open] mark").first.inner_text() == "I'm sorry"
-        first = page.locator("#read .prompt").inner_text()
-        page.keyboard.press("ArrowRight")
-        assert page.locator("#read .prompt").inner_text() != first
-        page.keyboard.press("ArrowLeft")
-        assert page.locator("#read .prompt").inner_text() == first
-        page.keyboard.press("Escape")
-        assert not page.locator("#reader").is_visible()
-        assert page.evaluate("document.activeElement.textContent") == first
-        assert heard == []
+def test_reading_prompts_by_keyboard(plain: Opened) -> None:
+    page, heard = plain
+    page.locator("#grid tbody button").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#place").inner_text().startswith("Prompt 1 of ")
+    assert page.locator("#read details[open] mark").first.inner_text() == "I'm sorry"
+    first = page.locator("#read .prompt").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#read .prompt").inner_text() != first
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#read .prompt").inner_text() == first
+    page.keyboard.press("Escape")
+    assert not page.locator("#reader").is_visible()
+    assert page.evaluate("document.activeElement.textContent") == first
+    assert heard == []
 
 
-def test_filters_find_responses(chromium: Browser, report: Path) -> None:
+def test_filters_find_responses(plain: Opened, report: Path) -> None:
     data = embedded(report.parent, "responses-data")
-    with opened(chromium, report) as (page, heard):
-        rows = page.locator("#grid tbody tr")
+    page, heard = plain
+    rows = page.locator("#grid tbody tr")
 
-        def wanted(**choices: str) -> int:
-            for name in ("concern", "model", "class", "label", "category", "language", "method"):
-                page.locator(f"#filter-{name}").select_option(choices.get(name, ""))
-            page.locator("#filter-text").fill(choices.get("text", ""))
-            return rows.count()
+    def wanted(**choices: str) -> int:
+        for name in ("concern", "model", "class", "label", "category", "language", "method"):
+            page.locator(f"#filter-{name}").select_option(choices.get(name, ""))
+        page.locator("#filter-text").fill(choices.get("text", ""))
+        return rows.count()
 
-        def found(fits: Callable[[Any, Any], bool]) -> int:
-            return sum(
-                any(fits(prompt, one) for one in prompt["responses"]) for prompt in data["prompts"]
-            )
-
-        assert rows.count() == found(lambda _, one: "over-refused" in one["concerns"])
-        assert wanted() == 36
-        assert wanted(text="prompt 2 ") == 1
-        for name in ("category", "language", "method", "label"):
-            value = data["prompts"][1][name]
-            count = sum(prompt[name] == value for prompt in data["prompts"])
-            assert 0 < wanted(**{name: value}) == count < 36
-        for concern, count in data["concerns"].items():
-            wanted(concern=concern)
-            assert page.locator("#found").inner_text().startswith(f"{count} responses to ")
-        # one response has to fit all filters, not one this and another that
-        assert wanted(concern="unscored", **{"class": "direct_refusal"}) == 0
-        some = {"model": "maker/model2", "class": "direct_refusal", "label": "toxic"}
-        assert wanted(**some) == found(
-            lambda prompt, one: (
-                (one["model"], one["class"], prompt["label"]) == (2, "direct_refusal", "toxic")
-            )
+    def found(fits: Callable[[Any, Any], bool]) -> int:
+        return sum(
+            any(fits(prompt, one) for one in prompt["responses"]) for prompt in data["prompts"]
         )
-        assert heard == []
+
+    assert rows.count() == found(lambda _, one: "over-refused" in one["concerns"])
+    assert wanted() == 36
+    assert wanted(text="prompt 2 ") == 1
+    for name in ("category", "language", "method", "label"):
+        value = data["prompts"][1][name]
+        count = sum(prompt[name] == value for prompt in data["prompts"])
+        assert 0 < wanted(**{name: value}) == count < 36
+    for concern, count in data["concerns"].items():
+        wanted(concern=concern)
+        assert page.locator("#found").inner_text().startswith(f"{count} responses to ")
+    # one response has to fit all filters, not one this and another that
+    assert wanted(concern="unscored", **{"class": "direct_refusal"}) == 0
+    some = {"model": "maker/model2", "class": "direct_refusal", "label": "toxic"}
+    assert wanted(**some) == found(
+        lambda prompt, one: (
+            (one["model"], one["class"], prompt["label"]) == (2, "direct_refusal", "toxic")
+        )
+    )
+    assert heard == []
 
 
 def test_address_holds_filters_and_prompt(chromium: Browser, report: Path) -> None:
