@@ -317,17 +317,6 @@ def test_hostile_page_is_small_and_says_what_was_cut(hostile_report: Path) -> No
     summary_of(hostile_report.parent)
 
 
-def test_hostile_figure_pages_run_nothing(chromium: Browser, hostile_report: Path) -> None:
-    pages = sorted((hostile_report.parent / "figures").glob("*.html"))
-    assert len(pages) == 8
-    for file in pages:
-        with opened(chromium, file, viewport={"width": 390, "height": 800}) as (page, heard):
-            page.locator("svg.marks").first.wait_for(timeout=30_000)
-            assert page.title() != "owned"
-            assert heard == [], file.name
-            assert fits(page), file.name
-
-
 def test_spreadsheets_get_text(hostile_report: Path) -> None:
     cells = [
         cell
