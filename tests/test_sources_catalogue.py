@@ -8,9 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from or_eval.sources import catalogue, load_prompts
-from or_eval.sources.catalogue import Entry
+from or_eval.sources.catalogue import Entry, Layout
 from or_eval.sources.columns import fitting_entries
-from or_eval.sources.layout import Layout
 
 SAMPLES = tomllib.loads(
     (Path(__file__).parent / "data" / "catalogue_samples.toml").read_text("utf-8")

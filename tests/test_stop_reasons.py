@@ -7,8 +7,7 @@ from google.genai.types import FinishReason
 from inspect_ai.model._model_output import as_stop_reason
 from inspect_ai.model._providers import bedrock, google
 
-from or_eval.models.replay import stored_output
-from or_eval.models.stop_reasons import stop_reason_of
+from or_eval.models.replay import stop_reason_of, stored_output
 from or_eval.scorers.provider import read_output
 from or_eval.sources.columns import columns_for
 

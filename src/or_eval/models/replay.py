@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -16,13 +17,13 @@ from inspect_ai.model import (
     ModelOutput,
     ModelUsage,
     StopDetails,
+    StopReason,
     modelapi,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError, eval_is_running, running_epoch
-from or_eval.models.stop_reasons import plain_stop_word, stop_reason_of
 from or_eval.schema import Turn, prompt_id
 
 if TYPE_CHECKING:
@@ -138,6 +139,34 @@ def _prompt_ids(messages: list[ChatMessage]) -> Iterator[str]:
         prompt, before = said[last].text, said[:last]
         yield prompt_id(prompt, before)
         yield prompt_id(prompt, [turn for turn in before if turn.role != "system"])
+
+
+# Why a model stopped, as Inspect reads it live: in the words of OpenAI (so Azure, Mistral, Groq and
+# Together), of Anthropic, Bedrock, Google and Grok.
+_WORDS: dict[StopReason, str] = {
+    "stop": "stop eos end_turn stop_sequence reason_stop",
+    "max_tokens": "length max_tokens max_output_tokens reason_max_len",
+    "model_length": "model_length model_context_window_exceeded reason_max_context",
+    "tool_calls": "tool_calls function_call tool_use reason_tool_calls",
+    "content_filter": "content_filter refusal content_filtered guardrail_intervened "
+    "safety recitation blocklist prohibited_content spii",
+}
+_STOP_REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split()}
+_WORD = re.compile(r"\W*(?:\w+\.)*(\w+)")
+
+
+def plain_stop_word(word: str) -> str:
+    """Give a provider's word, which may stand as Python shows an enum's member."""
+    found = _WORD.match(word)
+    return found[1] if found else ""
+
+
+def stop_reason_of(word: str) -> StopReason:
+    """Give Inspect's word for a provider's, in any case, also as Python shows an enum's member.
+
+    No word at all says that the model came to an end.
+    """
+    return _STOP_REASONS.get(plain_stop_word(word).lower() or "stop", "unknown")
 
 
 # The provider's own word for these tells a recitation from a block for safety.

@@ -10,9 +10,8 @@ from importlib.resources import files
 from typing import Any, get_args
 
 from or_eval.schema import Label
-from or_eval.sources.catalogue import Entry, catalogue
+from or_eval.sources.catalogue import Entry, Layout, Lookup, RowRole, TextColumn, catalogue
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.layout import Layout, Lookup, RowRole, TextColumn
 from or_eval.sources.tables import Table
 
 PROMPT_ROLES = (

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 from or_eval.languages import detect_language
 from or_eval.schema import Label, PromptRecord, Turn, prompt_id
-from or_eval.sources.catalogue import Entry
+from or_eval.sources.catalogue import Entry, Layout, Lookup, TextColumn
 from or_eval.sources.columns import NO_COLUMN, label_of_word
 from or_eval.sources.dialogues import Said, read_dialogue
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.layout import Layout, Lookup, TextColumn
 from or_eval.sources.tables import Row, Table
 
 UNCATEGORISED = "uncategorised"

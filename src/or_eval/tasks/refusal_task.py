@@ -18,10 +18,11 @@ from inspect_ai.model import (
 from inspect_ai.scorer import SampleScore, Scorer
 from inspect_ai.solver import Solver, generate
 from inspect_ai.util import EarlyStop
+from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesSort, TaskSamplesView, ViewerConfig
 from pydantic import JsonValue
 
 from or_eval.inspect_private import PrerequisiteError, roles_are_bound
-from or_eval.schema import PLAIN, Label, PromptRecord, Turn
+from or_eval.schema import PLAIN, Label, Outcome, PromptRecord, Turn
 from or_eval.scorers.fusion import Fusion, checked_audit, checked_fusion
 from or_eval.scorers.judge.panel import bound_judges, check_answering
 from or_eval.scorers.outcome_scorer import outcome
@@ -31,7 +32,6 @@ from or_eval.solvers.dialogue import dialogue
 from or_eval.solvers.system_prompt import NONE
 from or_eval.sources import DataError, LoadedPrompts
 from or_eval.tasks.framing import framed, read_framings
-from or_eval.tasks.sample_list import sample_list
 
 # Raised when a change to the tasks changes results; logs carry it.
 TASK_VERSION = 2
@@ -45,6 +45,28 @@ _MESSAGES: dict[str, type[ChatMessageUser | ChatMessageAssistant | ChatMessageSy
     "assistant": ChatMessageAssistant,
     "system": ChatMessageSystem,
 }
+
+# A column is as wide as its title, so titles are as long as the values need. All up to certain fit
+# a window of 1280 pixels; the viewer shows every score, so the rest stand last. Columns left out
+# appear by themselves in logs that have any (error, limit, retries, epoch).
+_PROMPT = [TaskSamplesColumn(id="sampleStatus"), TaskSamplesColumn(id="input")]
+_VERDICT = [
+    TaskSamplesColumn.score("outcome", "result"),
+    TaskSamplesColumn(id="answer"),
+    *(
+        TaskSamplesColumn.score("outcome", name)
+        for name in ("category", "reason", "decided_by", "certain", "provenance", "scorer")
+    ),
+    TaskSamplesColumn.score("refusal"),
+    *(
+        TaskSamplesColumn(id=name, visible=False)
+        for name in ("target", "sampleId", "tokens", "duration")
+    ),
+]
+_FRAMING = TaskSamplesColumn.score("outcome", "framing")
+
+# Refused safe prompts first: labels in order of the alphabet, refusals (1) before answers (0).
+_SORT = [TaskSamplesSort(column="target"), TaskSamplesSort.score("refusal", dir="desc")]
 
 
 def refusal_task(
@@ -209,6 +231,46 @@ def headline(prompts: LoadedPrompts) -> HeadlineMetric:
     else:
         rate = "toxic_rejection_rate" if Label.TOXIC in labels else "refusal_rate"
     return HeadlineMetric(scorer="refusal", metric=rate)
+
+
+def sample_list(*, framings: bool = False) -> ViewerConfig:
+    """Show each prompt with what happened, class, category and stage; refused safe prompts first.
+
+    Content is marked as untrusted: responses come from models whose safeguards are being tested,
+    so the viewer shows them as plain text, with no links, images or invisible characters.
+
+    Args:
+        framings: Whether prompts are set into contexts, and a column says which.
+    """
+    return ViewerConfig(
+        trust_content=False,
+        task_samples_view=TaskSamplesView(
+            name="Refusals",
+            multiline=False,
+            columns=[*_PROMPT, *([_FRAMING] if framings else []), *_VERDICT],
+            sort=_SORT,
+            score_labels={
+                "result": "What happened",
+                "provenance": "Refused by",
+                "reason": "Reason given",
+                "decided_by": "Decided by",
+                "certain": "Certain",
+                "scorer": "Score",
+                "category": "Prompt category",
+                "framing": "Framing",
+                "refusal": "Refused",
+            },
+            score_color_scales={
+                "result": {
+                    Outcome.SAFE_REFUSED.value: "bad",
+                    Outcome.SAFE_ANSWERED.value: "good",
+                    Outcome.TOXIC_ANSWERED.value: "warn",
+                    Outcome.TOXIC_REFUSED.value: "good",
+                    "unscored": "muted",
+                }
+            },
+        ),
+    )
 
 
 def prompts_summary(prompts: LoadedPrompts) -> dict[str, Any]:

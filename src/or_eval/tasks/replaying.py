@@ -44,8 +44,13 @@ from or_eval.scorers.refusal_scorer import refusal
 from or_eval.sources.answered_prompts import AnsweredPrompts, answered_prompts
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.responses import ResponseFile, load_responses, name_problem
-from or_eval.tasks.refusal_task import TASK_VERSION, headline, prompts_summary, sample
-from or_eval.tasks.sample_list import sample_list
+from or_eval.tasks.refusal_task import (
+    TASK_VERSION,
+    headline,
+    prompts_summary,
+    sample,
+    sample_list,
+)
 
 _NOTES = (
     "rows are the same as an earlier one; they are further epochs",
