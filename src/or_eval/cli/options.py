@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they are made of."""
+"""The options of commands, by ``options.toml``, and what several commands make of theirs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-_TYPES: dict[str, click.ParamType] = {
+_TYPES: dict[str, Any] = {
     "path": click.Path(path_type=Path),
     "folder": click.Path(path_type=Path, file_okay=False),
     "existing file": click.Path(path_type=Path, exists=True, dir_okay=False),
