@@ -43,6 +43,7 @@ def opened(browser: Browser, file: Path, **options: Any) -> Iterator[tuple[Page,
     page.on("request", lambda request: heard.append(request.url))
     page.goto(file.as_uri())
     heard.remove(file.as_uri())
+    page.evaluate("document.querySelectorAll('#figures > details').forEach(it => it.open = true)")
     for place in page.locator(".chart").all():
         place.scroll_into_view_if_needed()
         place.locator("svg.marks").first.wait_for(timeout=30_000)

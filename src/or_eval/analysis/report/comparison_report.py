@@ -11,7 +11,7 @@ from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.contrasts import MORE
 from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.report.browser import browse, concerns, picks
-from or_eval.analysis.report.contents import Report, ReportTable, sentences, terms, worded
+from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
 from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
 from or_eval.analysis.run_changes import RUNS, Changes
 from or_eval.analysis.tables import records
@@ -43,7 +43,6 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         kind="comparison",
         title=f"What changed for {title_of(heads)}",
         tested=facts(table, prompts),
-        words=terms("comparison"),
         headline=_headline(found.rates),
         answers=_sentences(found, mixed_scoring(heads, responses, scorer)),
         runs=worded("runs", table),

@@ -96,7 +96,8 @@ def report_file(name: str) -> str:
 
 def terms(kind: str) -> dict[str, str]:
     """Give the terms that the first screen of a kind of report explains."""
-    return dict(_words()["terms"][kind])
+    known = _words()["terms"]
+    return dict(known.get(kind, known["report"]))
 
 
 @cache
@@ -144,7 +145,6 @@ class Report(NamedTuple):
             ``comparison`` of two runs, or ``scan`` of transcripts.
         title: Its title.
         tested: What was tested, by title.
-        words: Terms that its first screen explains.
         headline: The rates that it shows first.
         answers: What a reader asks first, and the answers in sentences.
         runs: What was run, a row per log.
@@ -162,7 +162,6 @@ class Report(NamedTuple):
     kind: str
     title: str
     tested: dict[str, str]
-    words: dict[str, str]
     headline: ReportTable
     answers: dict[str, list[str]]
     runs: ReportTable

@@ -12,7 +12,7 @@ from or_eval.analysis.figures.kinds import figures_of_report
 from or_eval.analysis.material import Material
 from or_eval.analysis.rates import LABEL_OF
 from or_eval.analysis.report.browser import browse, concerns, picks
-from or_eval.analysis.report.contents import Browser, Report, ReportTable, terms, worded
+from or_eval.analysis.report.contents import Browser, Report, ReportTable, worded
 from or_eval.analysis.report.model_tables import model_tables, models_table
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
@@ -53,7 +53,6 @@ def model_report(of: Material, card: Scorecard | None = None) -> Report:
         kind="report",
         title=f"Over-refusal of {title_of(logs.heads)}",
         tested=facts(runs, logs.prompts),
-        words=terms("report"),
         headline=_headline(of),
         answers=answers(of, covered, mixed_scoring(logs.heads, logs.responses, scorer)),
         picks=picks(of.responses, flags, browser),

@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from or_eval.analysis.figures.saving import render_page
-from or_eval.analysis.report.contents import ALSO, Report, report_file
+from or_eval.analysis.report.contents import ALSO, Report, report_file, terms
 from or_eval.analysis.report.forms import HEADLINE, shown_table
 
 MOST_ROWS = 500
@@ -51,6 +51,7 @@ def page(report: Report, made: dict[str, Any], above: str = "") -> str:
         quoted=lambda text: quoted(text, safe=""),
         viewer=f"inspect view --log-dir {quote(_from_here(report.log_dir))}",
         also=ALSO,
+        terms=terms(report.kind),
         style=Markup(report_file("template/report.css")),
     )
 

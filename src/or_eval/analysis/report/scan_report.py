@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from or_eval.analysis.report.contents import Report, sentences, terms, worded
+from or_eval.analysis.report.contents import Report, sentences, worded
 from or_eval.analysis.report.tested import below, days, log_folder
 from or_eval.analysis.scans import SCANNER, Scans, refused_share, transcript_rates
 from or_eval.analysis.tables import records
@@ -74,7 +74,6 @@ def scan_report(found: Scans) -> Report:
             "Judge": judges,
             "Date": days(runs),
         },
-        words=terms("scan"),
         headline=worded("headline", rates[_HEADLINE], "scan-headline"),
         answers=sentences(
             "scan", rates=findings["models"], kinds=findings["kinds"], decided=records(decided)
