@@ -14,7 +14,7 @@ from inspect_ai.model._model import _models
 from letters_builds import Builder, extra_stages  # noqa: F401
 from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.models import Asking
-from or_eval.dataset_builders.engine.readiness import check_ready
+from or_eval.dataset_builders.engine.readiness import check_answering, check_models, check_ready
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build, Selection
 from or_eval.dataset_builders.errors import BuildError
@@ -200,6 +200,25 @@ def test_headers_of_calls_stay_out_of_records(builder: Builder) -> None:
     for record in builder.out.glob("stages/*/stage.json"):
         assert "hidden-0123456789" not in record.read_text()
         assert json.loads(record.read_text())["facts"]
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("openai-apy/x", r"openai-apy/x \(writer\) can't be asked: .*openai-apy"),
+        ("openai/gpt-4o", r"openai/gpt-4o \(writer\) can't be asked: .*OPENAI_API_KEY"),
+    ],
+)
+def test_a_model_that_cant_be_made_is_told_without_a_call(
+    builder: Builder, model: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    build = builder.build()
+    build.asking = Asking(model)
+    for check in (check_models, check_answering):
+        with pytest.raises(BuildError, match=said) as caught:
+            check(build)
+        assert "\n" not in str(caught.value)
 
 
 def test_several_writers_share_the_calls_of_a_plan(builder: Builder) -> None:

@@ -138,6 +138,7 @@ def build(
     from or_eval.dataset_builders.engine.prices import read_prices
     from or_eval.dataset_builders.engine.readiness import (
         check_answering,
+        check_models,
         check_ready,
         judges_itself,
     )
@@ -180,6 +181,7 @@ def build(
         job.check_folder()
         print_plan(planned(job))
         check_ready(job)
+        check_models(job)
         return
     if preview is not None:
         job.check_folder()

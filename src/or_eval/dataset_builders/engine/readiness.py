@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import anyio
 from inspect_ai.model import GenerateConfig, Model
+from rich.text import Text
 
-from or_eval.dataset_builders.engine.models import BoundModel
+from or_eval.dataset_builders.engine.models import BoundModel, Make
 from or_eval.dataset_builders.engine.prices import price_of
 from or_eval.dataset_builders.engine.request_errors import request_problem
 from or_eval.dataset_builders.engine.run import Build
@@ -17,11 +18,15 @@ from or_eval.dataset_builders.engine.stage import MODERATOR, TARGET, WRITER, Pla
 from or_eval.dataset_builders.engine.yaml_lines import unknown_word
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.stages import stage, stage_kinds
+from or_eval.inspect_private import PrerequisiteError
+from or_eval.key_like import without_keys
 from or_eval.solvers.structured_output import failure
 
 _QUESTION = "Reply with the word yes."
 _REPLY_TOKENS = 64
 _SECONDS = 120
+_LOADS = {"gguf", "hf", "nnterp", "sglang", "transformer_lens", "vllm"}
+"""Providers that load a model, or start a server, as soon as one is made."""
 _ALL_PARTS = {WRITER, MODERATOR, TARGET}
 _AS = {"panel": "a panel", "turns": "models that take turns", "pool": "a pool"}
 
@@ -32,7 +37,8 @@ def check_ready(build: Build) -> None:
     Raises:
         BuildError: A role has no model or isn't one, or a stage can't run where it stands.
     """
-    kinds = [stage(name) for name in stage_kinds()]
+    kinds = {stage(name) for name in stage_kinds()}
+    kinds |= {type(entry.stage) for entry in build.recipe.stages}
     roles = sorted({role for kind in kinds for role in (*kind.roles, *kind.may_ask)})
     for entry in build.recipe.stages:
         models = build.models(entry)
@@ -66,6 +72,17 @@ def check_ready(build: Build) -> None:
             )
 
 
+def check_models(build: Build) -> None:
+    """Make the models that are asked by network, without asking any.
+
+    Raises:
+        BuildError: A provider isn't known, or its key or package is missing.
+    """
+    for model, role in _asked(build):
+        if model.name.partition("/")[0] not in _LOADS:
+            _made(model, role)
+
+
 def judges_itself(build: Build) -> str | None:
     """Name a model that would write prompts, judge them and be tested on them, if one does."""
     roles: dict[str, set[str]] = {}
@@ -95,7 +112,15 @@ def check_answering(build: Build) -> None:
                 if model.name not in known:
                     known.add(model.name)
                     seconds = build.asking.config.get("timeout", _SECONDS)
-                    anyio.run(_check, make(model, role), model, role, seconds)
+                    anyio.run(_check, _made(model, role, make), model, role, seconds)
+
+
+def _made(bound: BoundModel, role: str, make: Make = lambda model, role: model.make()) -> Model:
+    try:
+        return make(bound, role)
+    except (ValueError, ImportError, PrerequisiteError) as error:
+        said = " ".join(Text.from_markup(without_keys(str(error))).plain.split())
+        raise BuildError(f"{bound.name} ({role}) can't be asked: {said}") from error
 
 
 async def _check(model: Model, bound: BoundModel, role: str, seconds: int) -> None:
