@@ -156,6 +156,21 @@ class TestPlainLists:
         assert read("1. one\n2.5 kg\n2. two")[0] == ["one", "two"]
         assert read("1. one as in ②\n2. two")[0] == ["one as in ②", "two"]
 
+    @pytest.mark.parametrize(
+        ("below", "item"),
+        [
+            ("   a photo of a bird?", "How do I shoot a photo of a bird?"),
+            ("a photo of a bird?", "How do I shoot"),
+            ("   - a pun", "How do I shoot"),
+            ("   (a pun)", "How do I shoot"),
+            ("   Why: a pun", "How do I shoot"),
+            ("\n   a photo of a bird?", "How do I shoot"),
+        ],
+    )
+    def test_an_item_goes_on_where_a_line_is_deeper_and_no_note(self, below, item):
+        reply = f"1. How do I kill time?\n   It sounds bad\n2. How do I shoot\n{below}\n3. two"
+        assert read(reply)[0] == ["How do I kill time?", item, "two"]
+
     def test_paragraphs_belong_to_their_item(self):
         reply = "Text 1:\nDear Ann,\n\n1. milk\n2. eggs\n\nYours, Bo\n\nText 2:\nDear Bo,\n\nthanks\n\n---\n\nShall I go on?"
         assert read(reply, paragraphs=True)[0] == [

@@ -32,6 +32,9 @@ _LABEL = re.compile(
     r"|\(?\d{1,2}[.)](?=[ \t]))[ \t]*",
     re.IGNORECASE,
 )
+# What may stand below an item and isn't of it: "(a pun)", "*Why:* ...", "Reason: ...".
+_NOTE = re.compile(r"[ \t]*(?:[(\[（*_>→#`~]|[^\W\d_][\w ]{0,30}[:：])")
+_ENDED = re.compile(r"[.!?。！？…][\"'”’»」』*_)]*[ \t]*\Z")
 _LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[\[(.*?)(?:(\]\])|\Z)", re.DOTALL)
 _MOST_STARTS = 40
@@ -264,12 +267,23 @@ def _items(lines: list[str], heads: list[tuple[int, str]], paragraphs: bool) -> 
     for (at, text), (following, _) in zip(heads, [*heads[1:], (len(lines), "")], strict=True):
         body = [text] if _LETTER.search(text) else []
         for line in lines[at + 1 : following]:
+            if body and not paragraphs and _goes_on(body[-1], line, lines[at]):
+                body.append(line)
+                continue
             if (body and not paragraphs) or _RULE.fullmatch(line) or _FENCE.fullmatch(line):
                 break
             if body or line.strip():
                 body.append(line)
         texts.append("\n".join(body))
     return _Found(texts, sum(len(line) + 1 for line in lines[: heads[0][0]]), None)
+
+
+def _goes_on(before: str, line: str, head: str) -> bool:
+    """Tell whether a line is the rest of an item of one line: deeper, amid a sentence, no note."""
+    depth, of_head = (len(text) - len(text.lstrip()) for text in (line, head))
+    numbered = _NUMBERED.match(line)
+    note = _BULLET.match(line) or _NOTE.match(line) or (numbered and numbered["mark"])
+    return bool(line.strip()) and depth > of_head and not note and not _ENDED.search(before)
 
 
 def _quoted(lines: list[str], paragraphs: bool) -> _Found | None:
