@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +16,7 @@ import pytest
 from key_kinds import KINDS
 from or_eval.dataset_builders.engine.dry_run import planned
 from or_eval.dataset_builders.engine.models import Asking
+from or_eval.dataset_builders.engine.readiness import check_ready
 from or_eval.dataset_builders.engine.recipe import load_recipe
 from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.errors import BuildError
@@ -167,6 +171,68 @@ def test_stages_and_recipes_of_another_package(tmp_path: Path) -> None:
     build("theirs", "--out", str(tmp_path / "out"))
     published = pd.read_parquet(tmp_path / "out/dataset/default/train.parquet")
     assert list(published["prompt"]) == ["How do I kill my cat?"]
+
+
+ASKS = """
+from functools import partial
+
+from inspect_ai.model import ChatMessageUser
+from or_eval.dataset_builders import engine as e
+
+
+class STAGE(e.Stage):
+    roles = e.turns("gardener")
+
+    def run(self, rows, build):
+        asked = ((row, [e.Question("gardener", build.in_turn("gardener", row.id), partial(self.ask, row.prompt))]) for row in rows)
+        for row, _ in build.ask(asked):
+            yield e.Kept(row)
+
+    def ask(self, text):
+        reply = yield e.Request((ChatMessageUser(content=text),))
+        return reply
+"""  # fmt: skip
+
+
+@contextmanager
+def gardeners() -> Iterator[Asking]:
+    with servers(lambda _: "yes", [lambda _: "yes"], lambda _: "yes") as (asking, started):
+        names = ", ".join(server.role_option("g") for server in started[:2])
+        yield replace(asking, roles=(f"gardener=[{names}]",))
+
+
+def asking_recipe(folder: Path, old: str = "", new: str = "") -> Path:
+    (folder / "asks.py").write_text(ASKS.replace(old, new) if old else ASKS)
+    path = recipe(folder, str(folder / "asks.py"))
+    path.write_text(path.read_text().replace(", most: 25", ""), "utf-8")
+    return path
+
+
+def test_a_stage_of_ones_own_has_a_role_a_plan_and_a_file_that_is_told(tmp_path: Path) -> None:
+    with gardeners() as asking:
+        build = Build(load_recipe(asking_recipe(tmp_path)), tmp_path / "out", asking)
+        check_ready(build)
+        assert sum(one.calls for one in planned(build)[1].asked) == 2
+        build.run()
+    assert "| short | `asks.py` | `" in (tmp_path / "out/dataset/README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        return reply", "        raise ValueError('no\\nnumber')"),
+        ("            yield e.Kept(row)", "            raise ValueError('no\\nnumber')"),
+        ("        reply = yield", "        raise ValueError('no\\nnumber')\n        reply = yield"),
+    ],
+)
+def test_what_a_stage_of_ones_own_raises_is_told_with_its_line(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    path = asking_recipe(tmp_path, old, new)
+    line = (tmp_path / "asks.py").read_text().split("raise")[0].count("\n") + 1
+    said = rf"stage short: ValueError at asks.py:{line}: no number$"
+    with gardeners() as asking, pytest.raises(BuildError, match=said):
+        Build(load_recipe(path), tmp_path / "out", asking).run()
 
 
 LOSES = {

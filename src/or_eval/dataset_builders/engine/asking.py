@@ -213,6 +213,9 @@ class Asker:
         models = {id(one): one for question in questions.values() for one in question.models}
         held = self._run(list(questions), tasks, models.values())
         if left := self._unanswered(questions):
+            with self.replies() as replies:
+                for key, kept in replies.said(left).items():
+                    left[key].replayed(kept)  # raises what a stage's own code raised before
             said = next(text for one in held for text in one.rejected)
             raise BuildError(
                 f"{len(left)} of {len(questions)} calls failed, the first: {_line(said)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import sqlite3
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -36,6 +38,7 @@ from or_eval.dataset_builders.engine.workers import Engine, workers
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.folder_lock import locked
+from or_eval.key_like import without_keys
 from or_eval.sources.errors import DataError
 
 PREVIEW = "preview"
@@ -278,7 +281,7 @@ class Build:
                 role: [model.name for model in bound.models] if bound is not None else []
                 for role, bound in doing.asked(context.models).items()
             },
-            prompts={path.name: digest(path) for path in doing.prompts()},
+            prompts={path.name: digest(path) for path in _sent_from(entry)},
             subsets={},
             params=by_name(doing.model_dump(mode="json")),
             made=0 if makes == "instead" else -len(rows),  # what is given is added
@@ -288,8 +291,13 @@ class Build:
             return store(self._folder(entry), outcomes, context.beside, facts, parts)
         except DataError as error:
             raise BuildError(
-                f"stage {entry.name}: {error}; what is done is kept: the same command goes on"
+                f"stage {entry.name}: {error}; what is done is kept: once that is mended, the same "
+                "command goes on"
             ) from error
+        except Exception as error:
+            if not (said := _of_own_code(error, entry)):
+                raise
+            raise BuildError(f"stage {entry.name}: {said}") from error
 
     def _context(self, entry: RecipeStage, asker: Asker) -> StageContext:
         before = [self.done[name] for name in entry.needs]
@@ -371,6 +379,25 @@ def _sentence(facts: StageFacts) -> str:
     if facts.subsets:
         said += f"; {', '.join(f'{name} {count}' for name, count in facts.subsets.items())}"
     return said
+
+
+def _of_own_code(error: Exception, entry: RecipeStage) -> str:
+    """Say what the code of a stage that isn't or-eval's raised, and where; else nothing."""
+    module = type(entry.stage).__module__
+    if module.startswith("or_eval.") or isinstance(error, OSError | sqlite3.OperationalError):
+        return ""
+    loaded = sys.modules.get(module)  # what a recipe names by its path isn't among them
+    file = Path(loaded.__file__ or "" if loaded else entry.kind).expanduser().resolve()
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    where = f" at {file.name}:{lines[-1]}" if lines else ""
+    return f"{type(error).__name__}{where}: {' '.join(without_keys(str(error)).split())}"
+
+
+def _sent_from(entry: RecipeStage) -> list[Path]:
+    """Give the files whose words a stage sends: its prompt files, and its own code's."""
+    own = [Path(entry.kind).expanduser()] if entry.kind.endswith(".py") else []
+    return [*entry.stage.prompts(), *(own if entry.stage.roles else ())]
 
 
 def _claimed(copy: Path) -> Path:

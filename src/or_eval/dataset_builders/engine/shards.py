@@ -232,6 +232,10 @@ def hold(
                 told[key] = question.told(end.value)
                 calls.end(key, question.size)
                 return state
+            except Exception as error:
+                # The stage's own: with the replies that are kept, the build meets it again.
+                told[key] = Told(0.0, type(error).__name__, str(error))
+                return state
 
     # With no arguments: Inspect logs them, and questions hold the models' keys.
     return solver(name="hold")(lambda: solve)()

@@ -357,8 +357,13 @@ class Stage(StageParams):
         """Give what becomes of the rows; those of several inputs come one after the other."""
 
     def plan(self, rows: int, build: StageContext) -> Plan:
-        """Estimate what is asked and kept of so many rows at most; by default all may stay."""
-        return Plan(rows)
+        """Estimate what is asked and kept of so many rows at most.
+
+        By default all may stay, and each is a short question to each of the roles.
+        """
+        sent, returned = rows * build.row_tokens, rows * SHORT_PROMPT_TOKENS
+        roles = self.roles if self.asks() else ()
+        return Plan(rows, tuple(Calls(role, rows, sent, returned) for role in roles))
 
     def asks(self) -> bool:
         """Tell whether it asks its roles at all."""
