@@ -298,7 +298,7 @@ def _check_rows(folder: Folder) -> None:
     origins = {
         "written by models": written,
         "found on the web": crawled,
-        "taken from other sets": len(rows) - written - crawled,
+        "taken from data as": len(rows) - written - crawled,
     }
     labels = {"by moderators": int((labelled & judged).sum()), "by what they": int((labelled & ~judged).sum()), "none": int((~labelled).sum())}  # fmt: skip
     for what, count in (origins | labels).items():
