@@ -198,7 +198,7 @@ def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
     assert run(tmp_path / "logs", "--out", out).exit_code == 0
     found = summary_of(out)
     assert found["benchmarks"] == {"xstest": "xstest", "lto": "lto"}
-    said = "lto: 10 of 10 verdicts (100.0 %) are guesses of rules that weren't certain"
+    said = "lto: The rules decided 10 of 10 verdicts (100.0 %) without being certain"
     assert said in " ".join(found["summary"])
     headline = (out / "index.html").read_text("utf-8").partition('id="headline"')[2]
     assert "The wide band" in headline.partition("</div>\n")[2]

@@ -84,8 +84,8 @@ def figures_of_report(of: Material) -> list[Figure]:
     first, classes, *grids = (KINDS[name].draw(of) for name in ("trade_off", "classes", *_GRIDS))
     splits = [found for name in _SPLITS if (found := KINDS[name].draw(of)) is not None]
     splits.sort(key=_spread, reverse=True)
-    found = [first if several else None, *splits[:1], classes, *splits[1:], *grids]
-    return [figure for figure in found if figure is not None]
+    drawn = [first if several else None, *splits[:1], classes, *splits[1:], *grids]
+    return [figure for figure in drawn if figure is not None]
 
 
 def _spread(split: Figure) -> float:
