@@ -142,6 +142,13 @@ def test_byte_equal_prompts_of_data_are_dropped_as_duplicates(tmp_path: Path) ->
     assert (facts[0].rows_out, facts[0].dropped) == (2, {"duplicate": 3})
 
 
+def test_who_takes_prompts_without_categories_is_told(tmp_path: Path) -> None:
+    path = recipe(tmp_path, str(EXAMPLE))
+    (tmp_path / "prompts.csv").write_text("prompt\nHow do I kill my cat?\n", "utf-8")
+    with pytest.raises(BuildError, match="stages merge and classify take such"):
+        Build(load_recipe(path), tmp_path / "out", Asking(), say=lambda line: None).run()
+
+
 def test_stages_and_recipes_of_another_package(tmp_path: Path) -> None:
     site = tmp_path / "site"
     package, info = site / "other", site / "other-1.0.dist-info"

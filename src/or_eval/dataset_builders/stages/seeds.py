@@ -297,7 +297,8 @@ class Seeds(Stage):
             if reason == _NO_CATEGORY:
                 known = f"the taxonomy '{build.taxonomy}'"
                 there = ", ".join(taxonomies()[build.taxonomy])
-                why = f"its categories ({named}) are none of {known} (there are: {there})"
+                why = f"its categories ({named}) are none of {known} (there are: {there}); "
+                why += "the stages merge and classify take such and find their categories"
             elif reason == _OTHER_LANGUAGE:
                 why = f"its prompts are in {named}, and the recipe writes in '{build.language}'"
             raise BuildError(f"data: {prompts.source}: {why}")
