@@ -69,6 +69,9 @@ def check_models(table: pd.DataFrame, frame: pd.DataFrame) -> None:
             assert row[f"{label}_uncertain"] == pytest.approx(told["uncertain"] / len(of))
             assert row[f"{label}_without_verdict"] == pytest.approx(without)
             assert row.get(f"{measure}_raw", row[measure]) == pytest.approx(mean(of))
+            if not np.isnan(row.get(f"{measure}_macro", np.nan)):
+                alike = [mean(part) for _, part in of.groupby("category")]
+                assert row[f"{measure}_macro"] == pytest.approx(np.nanmean(alike))
 
 
 def check_shares(table: pd.DataFrame, frame: pd.DataFrame, column: str, corrected: bool) -> None:

@@ -175,11 +175,12 @@ def macro_averages(
     groups = _Groups.of(responses, [*by, column])
     told = groups.means(groups.frame["refused"].to_numpy(np.float64, na_value=np.nan))
     rows = []
-    for names, places in groups.keys.groupby([*by, "measure"], sort=True).indices.items():
+    for places in groups.keys.groupby([*by, "measure"], sort=True).indices.values():
         parts = [told[at] for at in places if len(told[at][0])]
         if len(parts) > 1:
             values, families = (np.concatenate(part) for part in zip(*parts, strict=True))
             of = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+            names = groups.keys.loc[places[0], [*by, "measure"]]
             rows.append((*names, len(parts), *macro_interval(values, families, of)))
     return pd.DataFrame(rows, columns=[*by, "measure", "groups", "rate", "lower", "upper"])
 
