@@ -17,7 +17,7 @@ from or_eval.intervals import wilson
 from or_eval.schema import ResponseClass
 from or_eval.scorers.rules import classify_response
 
-BATCHES = Path(__file__).parents[1] / "tests" / "batches"
+BATCHES = Path(__file__).parents[1] / "tests" / "unseen_responses"
 
 
 class Read(NamedTuple):

@@ -16,13 +16,13 @@ from scrapy.utils.request import RequestFingerprinter
 
 from crawl_site import personal, planted
 from or_eval.dataset_builders.crawling import network_guard
-from or_eval.dataset_builders.crawling.asking_rules import asked_in
 from or_eval.dataset_builders.crawling.candidates import candidates, tidy, write_candidates
 from or_eval.dataset_builders.crawling.crawl import Page, Snapshot, crawled
 from or_eval.dataset_builders.crawling.manners import WholeCache
 from or_eval.dataset_builders.crawling.network_guard import GuardedResolver, is_public
 from or_eval.dataset_builders.crawling.page_text import of_feed, of_page
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
+from or_eval.dataset_builders.crawling.questions import asked_in
 from or_eval.dataset_builders.crawling.sources_file import Source, SourcesFile, load_sources
 from or_eval.dataset_builders.engine.stage import Dropped, Kept
 from or_eval.dataset_builders.errors import BuildError

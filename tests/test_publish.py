@@ -93,7 +93,7 @@ def test_the_card_says(card, line):
 @pytest.mark.parametrize(
     ("role", "model", "file"),
     [
-        ("moderator", "vllm/meta-llama/Llama-Guard-3-8B", "panel/guard_formats.toml"),
+        ("moderator", "vllm/meta-llama/Llama-Guard-3-8B", "panel/prompt_guards.toml"),
         ("grader", "vllm/NousResearch/Minos-v1", "judge/guards.toml"),
         ("grader", "openai/gpt-5-mini", "judge/prompt.toml"),
         ("moderator", "openai/gpt-5-mini", None),

@@ -15,8 +15,8 @@ from or_eval.dataset_builders.similarity.edits import edit_share
 from or_eval.dataset_builders.stages import stage
 from or_eval.dataset_builders.writing.language import count_words, language_problem
 from or_eval.dataset_builders.writing.methods import load_method, method_names
-from or_eval.dataset_builders.writing.replies import is_refusal
 from or_eval.dataset_builders.writing.rewrite_checks import Wanted, check_text
+from or_eval.dataset_builders.writing.writer_replies import is_refusal
 from or_eval.schema import Label, PromptRecord, prompt_id, taxonomies
 from scripted_builds import EMBEDDINGS
 from stage_context import run_stage, stage_context

@@ -372,7 +372,7 @@ class TestLanguage:
 def test_in_public_prompts_hardly_anything_is_taken_for_a_refusal(shared_data):
     import pandas as pd
 
-    from or_eval.dataset_builders.writing.replies import is_refusal
+    from or_eval.dataset_builders.writing.writer_replies import is_refusal
 
     folder = Path(shared_data) / "prompts"
     prompts = [

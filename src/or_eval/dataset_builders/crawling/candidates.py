@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from or_eval.dataset_builders.crawling.asking_rules import asked_in, asks_itself, sentences_of
 from or_eval.dataset_builders.crawling.crawl import Page, Snapshot
 from or_eval.dataset_builders.crawling.personal_data import without_personal_data
+from or_eval.dataset_builders.crawling.questions import asked_in, asks_itself, sentences_of
 from or_eval.dataset_builders.crawling.sources_file import SourcesFile
 from or_eval.dataset_builders.engine.stage import Dropped, Kept
 from or_eval.dataset_builders.prompt_sets import earlier_prompts

@@ -25,7 +25,7 @@ from or_eval.dataset_builders.engine.stage import (
     StageFacts,
     StageParams,
 )
-from or_eval.dataset_builders.panel.guard_moderators import format_for
+from or_eval.dataset_builders.panel.prompt_guards import format_for
 from or_eval.dataset_builders.prompt_files import digest
 from or_eval.dataset_builders.publishing.dataset_folder import SPLIT, data_file
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, OWN
@@ -303,7 +303,7 @@ def _prompts(stage: StageFacts) -> Iterable[tuple[str, str, str]]:
     for folder, file, sent in (
         (_JUDGE, "judge/prompt.toml", len(guards) < len(graders)),
         (_JUDGE, "judge/guards.toml", bool(guards)),
-        (_PANEL, "panel/guard_formats.toml", any(map(format_for, moderators))),
+        (_PANEL, "panel/prompt_guards.toml", any(map(format_for, moderators))),
     ):
         if sent:
             found[file] = digest(folder / Path(file).name)

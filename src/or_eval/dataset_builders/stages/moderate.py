@@ -13,7 +13,6 @@ from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, StageContext
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.panel.agreement import PanelTables, agreement
-from or_eval.dataset_builders.panel.guard_moderators import format_for, guard_judging
 from or_eval.dataset_builders.panel.moderators import (
     PROMPT_LIMIT,
     REFUSED,
@@ -25,6 +24,7 @@ from or_eval.dataset_builders.panel.moderators import (
     judging,
 )
 from or_eval.dataset_builders.panel.panel_stage import TOO_LONG, UNDECIDED, AgreedStage
+from or_eval.dataset_builders.panel.prompt_guards import format_for, guard_judging
 from or_eval.dataset_builders.prompt_files import data_path
 from or_eval.schema import Label, PromptRecord
 from or_eval.scorers.visible_text import has_visible_text

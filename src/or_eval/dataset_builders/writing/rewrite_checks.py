@@ -12,7 +12,7 @@ from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import count_words, language_problem, length_in
 from or_eval.dataset_builders.writing.methods import Part, RewriteMethod
-from or_eval.dataset_builders.writing.replies import CUT_OFF, REFUSED, UNREADABLE, is_refusal
+from or_eval.dataset_builders.writing.writer_replies import CUT_OFF, REFUSED, UNREADABLE, is_refusal
 
 TOO_SHORT = "too short"
 TOO_LONG = "too long"

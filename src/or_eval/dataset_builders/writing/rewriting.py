@@ -17,8 +17,8 @@ from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import length_in
 from or_eval.dataset_builders.writing.methods import Part, RewriteMethod, in_language
-from or_eval.dataset_builders.writing.replies import CUT_OFF, read_reply, written_request
 from or_eval.dataset_builders.writing.rewrite_checks import MISSING, Wanted, Written, check_text
+from or_eval.dataset_builders.writing.writer_replies import CUT_OFF, read_reply, written_request
 from or_eval.schema import Category, PromptRecord
 from or_eval.scorers.fenced_case import fence_key, shorten_middle
 from or_eval.scorers.visible_text import visible_text

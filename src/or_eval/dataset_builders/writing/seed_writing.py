@@ -12,7 +12,7 @@ from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import PromptFile, filled, load_prompt
 from or_eval.dataset_builders.similarity.same_text import same_text
 from or_eval.dataset_builders.writing.language import count_words, is_in, language_name, length_in
-from or_eval.dataset_builders.writing.replies import (
+from or_eval.dataset_builders.writing.writer_replies import (
     CUT_OFF,
     REFUSED,
     UNREADABLE,

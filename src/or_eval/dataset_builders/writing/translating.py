@@ -13,7 +13,8 @@ from or_eval.dataset_builders.engine.request_errors import BLOCKED, FAILED
 from or_eval.dataset_builders.prompt_files import PromptFile, filled, load_prompt
 from or_eval.dataset_builders.similarity.embeddings import Likeness
 from or_eval.dataset_builders.writing.language import language_name, language_problem
-from or_eval.dataset_builders.writing.replies import (
+from or_eval.dataset_builders.writing.rewrite_checks import WRONG_LANGUAGE
+from or_eval.dataset_builders.writing.writer_replies import (
     CUT_OFF,
     REFUSED,
     UNREADABLE,
@@ -21,7 +22,6 @@ from or_eval.dataset_builders.writing.replies import (
     read_reply,
     written_request,
 )
-from or_eval.dataset_builders.writing.rewrite_checks import WRONG_LANGUAGE
 from or_eval.scorers.fenced_case import fence_key
 from or_eval.scorers.visible_text import visible_text
 

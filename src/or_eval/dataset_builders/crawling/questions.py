@@ -70,7 +70,9 @@ def _patterns(kind: Kind) -> list[Any]:
     easily taken for a neighbouring language.
     """
     found = []
-    for path in sorted(files(__package__).joinpath("asking").iterdir(), key=lambda it: it.name):
+    for path in sorted(
+        files(__package__).joinpath("question_patterns").iterdir(), key=lambda it: it.name
+    ):
         rules = tomllib.loads(path.read_text("utf-8"))
         start = "(?s:.*?)" if path.name == "any.toml" else ""
         joined = "|".join(f"(?:{pattern})" for pattern in rules.get(kind, ()))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from or_eval.dataset_builders.engine.conversations import Reply
-from or_eval.dataset_builders.panel.guard_moderators import format_for, guard_judging
+from or_eval.dataset_builders.panel.prompt_guards import format_for, guard_judging
 from or_eval.dataset_builders.stages import stage
 from panels import fenced, line, panel, record
 from servers import Request

@@ -20,7 +20,7 @@ UNNAMED = "unnamed"
 
 
 class GuardFormat(NamedTuple):
-    """The format of a guard; ``guard_formats.toml`` says what each field is for.
+    """The format of a guard; ``prompt_guards.toml`` says what each field is for.
 
     Attributes:
         names: What the names of such models hold.
@@ -66,7 +66,7 @@ def guard_judging(format: GuardFormat, prompt: str, good: str) -> Talk[Opinion]:
 
 @cache
 def _formats() -> tuple[GuardFormat, ...]:
-    text = (files("or_eval.dataset_builders.panel") / "guard_formats.toml").read_text("utf-8")
+    text = (files("or_eval.dataset_builders.panel") / "prompt_guards.toml").read_text("utf-8")
     tables = tomllib.loads(text)
     del tables["version"]
     return tuple(
