@@ -106,10 +106,12 @@ def stopped_soon(provider: Provider) -> None:
 
 
 def goes_on_to_the_same(builds: Builds, provider: Provider, lost: int = 0) -> None:
-    """Let the provider be well; make sure that what it answered isn't asked again."""
+    """Let the provider be well; make sure that what it answered isn't asked again, but for what
+    was told to be lost: calls under way, some of which it hadn't answered yet.
+    """
     provider.well.set()
     finished = builds.run()
-    assert sum(provider.answered.values()) - len(provider.answered) == lost
+    assert sum(provider.answered.values()) - len(provider.answered) <= lost
     assert finished == builds.run("whole")
 
 

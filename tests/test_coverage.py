@@ -42,7 +42,7 @@ def test_equal_models_are_seldom_called_different(world: World, models: int) -> 
 @pytest.mark.parametrize("sizes", [(25,) * 10, (100, 50, 25, 10, 5), (200, 3, 3)])
 def test_the_mean_over_categories_covers(sizes: tuple[int, ...], rate: float) -> None:
     worlds = [World(size, 1, 0.0) for size in sizes]
-    assert coverage.macro_errors(worlds, (rate,) * len(sizes), runs=200).covered >= 0.92
+    assert coverage.macro_errors(worlds, (rate,) * len(sizes), runs=200).covered >= 0.9
 
 
 @pytest.mark.parametrize("world", UNFRIENDLY)
