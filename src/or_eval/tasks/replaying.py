@@ -226,7 +226,7 @@ def replayed_log(
         return log
     # Logs tell of options what was given: all of them, as a task's do.
     by_rules = refusal(fusion="cascade", audit=0.0, audit_seed=None)
-    return score(log, [by_rules, outcome()], action="overwrite", copy=False)
+    return score(log, [by_rules, outcome()], action="overwrite", display="none", copy=False)
 
 
 def _samples(record: PromptRecord, responses: ResponseFile, model: str) -> Iterator[EvalSample]:
