@@ -196,7 +196,6 @@ def test_columns_are_found_however_they_are_written_and_told(tmp_path: Path) -> 
         "columns read: response in 'Model Response', model in 'MODEL-NAME', prompt in 'Question', "
         "stop_reason in 'finishReason' (others: --response-column, --model-column, --prompt-column)"
     )
-    assert all(output.splitlines())
     [sample] = logs_of(tmp_path / "logs")["m"].samples or []
     assert sample.output.stop_reason == "max_tokens"
 
