@@ -30,7 +30,7 @@ from or_eval.dataset_builders.engine.run import Build
 from or_eval.dataset_builders.similarity.edits import edit_share
 from or_eval.dataset_builders.similarity.embeddings import embed
 from or_eval.dataset_builders.writing.language import count_words, language_problem
-from or_eval.dataset_builders.writing.replies import is_refusal
+from or_eval.dataset_builders.writing.writer_replies import is_refusal
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources import load_prompts
 
