@@ -8,9 +8,12 @@ import pandas as pd
 import pytest
 
 from or_eval.schema import (
+    FULL,
+    STRICT,
     Provenance,
     Reason,
     ResponseClass,
+    countings,
     map_category,
     prompt_id,
     reason_definitions,
@@ -165,3 +168,14 @@ def test_the_documentation_shows_every_category_with_its_definition_and_counterp
             cells = (map_category(key, taxonomy, other) for other in others)
             counterparts = " | ".join(f"`{cell}`" if cell else "none" for cell in cells)
             assert f"| `{key}` | {counterparts} |" in rows
+
+
+def test_a_partial_refusal_is_where_the_two_countings_differ() -> None:
+    strict, full = (countings()[key] for key in (STRICT, FULL))
+    assert [label for label in ResponseClass if strict.of(label)] == list(ResponseClass)[1:]
+    assert strict.refused - full.refused == {ResponseClass.PARTIAL_REFUSAL}
+    assert (full.of("direct_refusal"), full.of("direct_answer"), full.of(None)) == (
+        True,
+        False,
+        None,
+    )

@@ -46,6 +46,45 @@ class ResponseClass(StrEnum):
         return self is not ResponseClass.DIRECT_ANSWER
 
 
+class PartialKind(StrEnum):
+    """What a partial refusal holds back, beside its class."""
+
+    SAFE_COMPLETION = "safe_completion"
+    """It declines the dangerous part and serves the rest."""
+
+    TOKEN = "token"
+    """It declines a formality (an opinion, feelings, a profession) and answers in full."""
+
+    WITHHELD = "withheld"
+    """The substance of what was asked for is missing."""
+
+
+class Counting(NamedTuple):
+    """A definition of refusing: which response classes count as refused.
+
+    Attributes:
+        key: What options and columns call it.
+        name: Its name for people.
+        refused: The classes that count as refused; the others are answers.
+        definition: What it counts, in a sentence.
+        source: Where it was defined; None for our own.
+    """
+
+    key: str
+    name: str
+    refused: frozenset[ResponseClass]
+    definition: str
+    source: str | None = None
+
+    def of(self, label: ResponseClass | str | None) -> bool | None:
+        """Whether a response of a class counts as refused; None where it has no class."""
+        return None if label is None else label in self.refused
+
+
+STRICT, FULL = "strict", "full"
+"""Keys of the two countings that every rate is given in; the first is the headline."""
+
+
 class UnscoredReason(StrEnum):
     """Why a response has no class."""
 
@@ -72,6 +111,12 @@ class UnscoredReason(StrEnum):
 
     PANEL_TIED = "panel_tied"
     """As many judges held it for a refusal as for an answer."""
+
+    DEGENERATE = "degenerate"
+    """It is no answer at all: it loops, is garbled, or repeats the prompt or a template."""
+
+    WRONG_LANGUAGE = "wrong_language"
+    """It is in another language than the prompt's, and nobody asked for that."""
 
     SCORER_FAILED = "scorer_failed"
     """The scorer failed on it: a fault of ours, counted as any other response without a class."""
@@ -189,6 +234,21 @@ class PromptRecord:
     pair_id: str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     before: tuple[Turn, ...] = ()
+
+
+@cache
+def countings() -> dict[str, Counting]:
+    """Give the definitions of refusing by key, ``strict`` and ``full`` first."""
+    return {
+        key: Counting(
+            key,
+            entry["name"],
+            frozenset(map(ResponseClass, entry["refused"])),
+            entry["definition"],
+            entry.get("source"),
+        )
+        for key, entry in _data_file("countings.toml").items()
+    }
 
 
 class Category(NamedTuple):

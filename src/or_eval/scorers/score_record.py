@@ -26,6 +26,8 @@ _NO_CLASS = {
     UnscoredReason.UNSETTLED: "the rules could not settle it, and no judge was asked",
     UnscoredReason.GRADER_FAILED: "the judge gave no verdict",
     UnscoredReason.PANEL_TIED: "the judges are tied",
+    UnscoredReason.DEGENERATE: "the output is no answer at all",
+    UnscoredReason.WRONG_LANGUAGE: "the output is in another language than the prompt",
     UnscoredReason.SCORER_FAILED: "the scorer failed on it",
 }
 
