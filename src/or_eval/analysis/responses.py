@@ -18,7 +18,7 @@ from or_eval.analysis.prompt_texts import PromptTexts, selection_notes, settle_t
 from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_summaries, samples_of
 from or_eval.analysis.wording import counted
 from or_eval.families import family_names
-from or_eval.schema import PLAIN, Label, ResponseClass
+from or_eval.schema import PLAIN, STRICT, Label, ResponseClass, countings
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
@@ -152,6 +152,28 @@ def _families(rows: pd.DataFrame) -> pd.Series[str]:
     columns = [prompts[name].astype(object) for name in ("id", "seed_id", "pair_id")]
     records = zip(*(column.where(column.notna(), None) for column in columns), strict=True)
     return pd.Series(family_names(records), index=prompts["id"], dtype="str")
+
+
+def counted_as(responses: pd.DataFrame, counting: str) -> pd.DataFrame:
+    """Let ``refused`` say what another counting calls refused, by each response's class.
+
+    Args:
+        responses: Frame of :func:`read_logs`, whose ``refused`` is strict.
+        counting: Key of :func:`or_eval.schema.countings`.
+
+    Raises:
+        LogError: A refusal has no class, so that only the strict counting can be told.
+    """
+    if counting == STRICT:
+        return responses
+    classes = responses["response_class"]
+    if unknown := int((responses["refused"].eq(True).fillna(False) & classes.isna()).sum()):
+        raise LogError(
+            f"--counting {counting}: {counted(unknown, 'refusal')} in these logs has no response "
+            "class; score them again: inspect score LOG --scorer or_eval/refusal"
+        )
+    refused = classes.isin(list(countings()[counting].refused)).astype("boolean")
+    return responses.assign(refused=refused.where(classes.notna(), responses["refused"]))
 
 
 def as_they_are(logs: Logs) -> Logs:

@@ -11,11 +11,14 @@ from typing import Any
 
 import click
 
+from or_eval.schema import countings
+
 _TYPES: dict[str, Any] = {
     "path": click.Path(path_type=Path),
     "folder": click.Path(path_type=Path, file_okay=False),
     "existing file": click.Path(path_type=Path, exists=True, dir_okay=False),
     "share": click.FloatRange(0, 1),
+    "counting": click.Choice(list(countings())),
 }
 
 
