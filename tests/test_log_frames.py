@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser
+from inspect_ai.scorer import Score
 
 from made_logs import UNSCORED, made_log, made_sample, votes_log
 from or_eval.analysis.comparisons import compare_models
 from or_eval.analysis.logs import LogError, read_heads
 from or_eval.analysis.ranking import ranking
 from or_eval.analysis.rates import rates
-from or_eval.analysis.responses import by_benchmark, read_logs
+from or_eval.analysis.responses import by_benchmark, counted_as, read_logs
 from or_eval.analysis.samples import read_details
-from or_eval.schema import prompt_id
+from or_eval.schema import ResponseClass, countings, prompt_id
 
 LONG = "Tell me a story about word number {}. " + "Many words more. " * 400
 
@@ -292,3 +293,21 @@ def test_a_log_whose_task_was_finished_in_another_is_left_out_and_said(tmp_path:
     votes_log(tmp_path / "3", "b", {"x": 1.0}, second=3, status="error", task_id="u")
     with pytest.raises(LogError, match=r"3/b\.eval: incomplete log"):
         read_logs(tmp_path)
+
+
+def test_each_counting_says_of_each_class_whether_it_is_refused(tmp_path: Path) -> None:
+    samples = [
+        *(made_sample(name, name.value) for name in ResponseClass),
+        made_sample("a score without a class", 0.5),
+        made_sample("none", UNSCORED, reason="cut_off"),
+    ]
+    samples[4].scores["refusal"] = Score(value=1.0)
+    logs = read_logs(made_log(tmp_path / "one.eval", "m", samples))
+    for counting in countings().values():
+        found = counted_as(logs.responses, counting.key).set_index("id")["refused"]
+        for name in ResponseClass:
+            assert found[name] == (name in counting.refused)
+        assert found["a score without a class"]
+        assert pd.isna(found["none"])
+    assert counted_as(logs.responses, "strict")["refused"].equals(logs.responses["refused"])
+    assert [note for note in logs.notes if note.startswith("1 refusal of no class")]

@@ -115,7 +115,8 @@ def read_logs(
     prompts, differing = _prompts(responses, texts, meta)
     chosen = selection_notes((head.bare_model for head in heads), prompts)
     ways = [*several_conditions(heads), *mixed_scoring(heads, responses, scorer)]
-    return Logs(heads, prompts, responses, [*notes, *more, *disputed, *differing, *chosen, *ways])
+    notes = [*notes, *more, *disputed, *differing, *chosen, *ways, *_without_class(responses)]
+    return Logs(heads, prompts, responses, notes)
 
 
 def by_benchmark(logs: Logs) -> dict[str, Logs]:
@@ -157,21 +158,16 @@ def _families(rows: pd.DataFrame) -> pd.Series[str]:
 def counted_as(responses: pd.DataFrame, counting: str) -> pd.DataFrame:
     """Let ``refused`` say what another counting calls refused, by each response's class.
 
+    Where a score names no class, its verdict stays what it is: nobody can say what it would be by
+    another counting.
+
     Args:
         responses: Frame of :func:`read_logs`, whose ``refused`` is strict.
         counting: Key of :func:`or_eval.schema.countings`.
-
-    Raises:
-        LogError: A refusal has no class, so that only the strict counting can be told.
     """
     if counting == STRICT:
         return responses
     classes = responses["response_class"]
-    if unknown := int((responses["refused"].eq(True).fillna(False) & classes.isna()).sum()):
-        raise LogError(
-            f"--counting {counting}: {counted(unknown, 'refusal')} in these logs has no response "
-            "class; score them again: inspect score LOG --scorer or_eval/refusal"
-        )
     refused = classes.isin(list(countings()[counting].refused)).astype("boolean")
     return responses.assign(refused=refused.where(classes.notna(), responses["refused"]))
 
@@ -316,6 +312,26 @@ def _check_scores(responses: pd.DataFrame, scores: dict[str, set[str]], scorer: 
     if others := sorted(set().union(*scores.values()) - {scorer, _FOR_THE_VIEWER}):
         return [f"score used: {scorer}; also in the logs: {', '.join(others)}"]
     return []
+
+
+def _without_class(responses: pd.DataFrame) -> list[str]:
+    count = int((responses["refused"].fillna(False) & responses["response_class"].isna()).sum())
+    if not count:
+        return []
+    return [
+        f"{counted(count, 'refusal')} of no class: strict, full and any other counting count "
+        f"{'it' if count == 1 else 'them'} alike"
+    ]
+
+
+def _without_class(responses: pd.DataFrame) -> list[str]:
+    count = int((responses["refused"].fillna(False) & responses["response_class"].isna()).sum())
+    if not count:
+        return []
+    return [
+        f"{counted(count, 'refusal')} of no class: strict, full and any other counting count "
+        f"{'it' if count == 1 else 'them'} alike"
+    ]
 
 
 def _without_disputed_labels(responses: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
