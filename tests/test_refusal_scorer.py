@@ -23,7 +23,7 @@ from inspect_ai.model import (
 
 from apis import anthropic, openai_chat
 from or_eval.analysis.responses import read_logs
-from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
+from or_eval.schema import PartialKind, Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers import keywords, outcome, refusal
 from or_eval.scorers.fusion import (
     AuditOf,
@@ -425,6 +425,21 @@ class TestFusion:
         votes += [(ANSWERED, Reason.FALSE_PREMISE)] * 2
         panel = JudgeVerdict(DIRECT, tuple(Vote("m", *vote, None) for vote in votes))
         assert panel.reason is Reason.POLICY
+
+    def test_kind_of_a_partial_refusal_is_that_of_the_stage_that_decided_or_of_the_other(self):
+        token, withheld = PartialKind.TOKEN, PartialKind.WITHHELD
+        rules = Verdict(PARTIAL, True, partial_kind=token)
+
+        def judges(*kinds: PartialKind | None, label: ResponseClass = PARTIAL) -> JudgeVerdict:
+            return JudgeVerdict(label, tuple(Vote("m", label, None, None, kind) for kind in kinds))
+
+        assert self.fused(rules, None).partial_kind is token
+        assert self.fused(rules, judges(withheld)).partial_kind is withheld
+        assert self.fused(rules, judges(withheld), audited=True).partial_kind is token
+        assert self.fused(rules, judges(None)).partial_kind is token
+        assert self.fused(Verdict(PARTIAL, True), judges(withheld), audited=True)[-1] is withheld
+        assert self.fused(rules, judges(None, label=DIRECT)).partial_kind is None
+        assert judges(token, withheld, None, withheld).partial_kind is withheld
 
     @pytest.mark.parametrize(
         ("labels", "because"),

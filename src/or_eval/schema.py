@@ -304,6 +304,12 @@ def reason_definitions() -> dict[Reason, str]:
 
 
 @cache
+def partial_kinds() -> dict[PartialKind, str]:
+    """Give what each kind of partial refusal holds back, in the words that judges are told."""
+    return {PartialKind(key): text for key, text in _data_file("partial_kinds.toml").items()}
+
+
+@cache
 def asking_back(language: str = "en") -> dict[str, str]:
     """Give what asking back is: the half that answers, and the half that refuses."""
     return {

@@ -401,11 +401,12 @@ def verdicts_of_file(
                     "certain": decision.certain,
                     "provenance": decision.provenance,
                     "reason": decision.reason,
+                    "partial_kind": decision.partial_kind,
                     "evidence": [item.text for item in rules.evidence] if rules else [],
                 }
     frame = pd.DataFrame.from_dict(records, orient="index").sort_index()
     words = (
         *("category", "language", "response_class", "unscored_because", "decided_by"),
-        *("provenance", "reason"),
+        *("provenance", "reason", "partial_kind"),
     )
     return frame.astype(dict.fromkeys(words, "str") | {"refused": "boolean", "certain": "boolean"})

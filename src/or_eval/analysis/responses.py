@@ -23,7 +23,7 @@ from or_eval.schema import PLAIN, STRICT, Label, ResponseClass, countings
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
     *("refused", "response_class", "unscored_because", "decided_by", "certain"),
-    *("provenance", "reason", "response_language", "audited", "judge_class"),
+    *("provenance", "reason", "partial_kind", "response_language", "audited", "judge_class"),
 )
 _FLAGS = ("refused", "certain", "audited")
 _CLASSES = tuple(ResponseClass)
@@ -48,10 +48,10 @@ class Logs(NamedTuple):
             ``task``, ``benchmark``, ``log``; ``label`` to ``pair_id`` of the prompt record;
             ``refused`` (True, False, or missing where there is no verdict), ``response_class``,
             ``unscored_because`` (why there is no verdict), ``decided_by``, ``certain``,
-            ``provenance`` (who refused), ``reason`` (on what ground),
-            ``response_language``, ``audited``, ``judge_class`` (the judge's class of an audited or
-            judged response), ``chance`` (how likely an audited one was to be audited),
-            ``error``, and the families of :func:`with_families`.
+            ``provenance`` (who refused), ``reason`` (on what ground), ``partial_kind`` (what a
+            partial refusal holds back), ``response_language``, ``audited``, ``judge_class`` (the
+            judge's class of an audited or judged response), ``chance`` (how likely an audited one
+            was to be audited), ``error``, and the families of :func:`with_families`.
         notes: A line for everything that was chosen or left out.
     """
 
@@ -263,6 +263,7 @@ def _verdict(score: Score, scorer: str, row: dict[str, Any]) -> dict[str, Any]:
         "decided_by": decided_by,
         "provenance": data.get("provenance"),
         "reason": data.get("reason"),
+        "partial_kind": data.get("partial_kind"),
         "certain": _flag(data.get("certain")),
         "response_language": data.get("language"),
         "audited": _flag(data.get("audited")),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ADDED = (
     *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
-    "unscored_because",
+    *("partial_kind", "unscored_because"),
 )
 _STANDARD_STREAM = "-"
 _FIRST_ROWS = 2_000
@@ -46,8 +46,9 @@ def classify(
     its columns, and the one that says why the model stopped, are found as or-eval replay finds
     them. The output (all of these but json) holds
     the same rows with these columns added: class, refused, certain, provenance (who refused),
-    reason (on what ground), evidence, response_language and unscored_because (why there is no
-    class). No model is called. A summary goes to standard error.
+    reason (on what ground), evidence, response_language, partial_kind (what a partial refusal
+    holds back) and unscored_because (why there is no class). No model is called. A summary goes to
+    standard error.
 
     \b
     Examples:

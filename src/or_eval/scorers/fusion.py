@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
-from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
+from or_eval.schema import PartialKind, Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers.verdict import ProviderVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ class Decision(NamedTuple):
         provenance: Who refused; None for a plain answer.
         reason: On what ground, by the stage that decided; None where it names none.
         unscored_because: Why there is no class, where there is none.
+        partial_kind: What a partial refusal holds back, by the stage that decided, or by the other
+            one where that can't tell; None for other classes, and where neither can.
     """
 
     label: ResponseClass | None
@@ -95,6 +97,7 @@ class Decision(NamedTuple):
     provenance: Provenance | None = None
     reason: Reason | None = None
     unscored_because: UnscoredReason | None = None
+    partial_kind: PartialKind | None = None
 
 
 def checked_fusion(fusion: str) -> Fusion:
@@ -177,7 +180,10 @@ def fuse(stages: Stages) -> Decision:
     measures how often the rules' certain verdicts are wrong.
     """
     decision = _by_provider(stages) if stages.provider.decides else _by_readers(stages)
-    return decision._replace(provenance=_provenance(decision.label, stages.provider))
+    return decision._replace(
+        provenance=_provenance(decision.label, stages.provider),
+        partial_kind=_partial_kind(decision, stages),
+    )
 
 
 def agree(rules: Verdict, judge: JudgeVerdict) -> bool | None:
@@ -220,6 +226,16 @@ def _by_rules(rules: Verdict) -> Decision:
     if rules.label is None:
         return Decision(None, unscored_because=rules.unscored_because)
     return Decision(rules.label, DecidedBy.RULES, rules.certain, reason=rules.reason)
+
+
+def _partial_kind(decision: Decision, stages: Stages) -> PartialKind | None:
+    if decision.label is not ResponseClass.PARTIAL_REFUSAL:
+        return None
+    readers = (stages.rules, stages.judge)
+    told = [r.partial_kind for r in readers if r is not None and r.label is decision.label]
+    if decision.decided_by is DecidedBy.JUDGE:
+        told.reverse()
+    return next((kind for kind in told if kind is not None), None)
 
 
 def _provenance(label: ResponseClass | None, provider: ProviderVerdict) -> Provenance | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspect_ai.scorer import Score
 
-from or_eval.schema import Provenance, UnscoredReason
+from or_eval.schema import Provenance, UnscoredReason, partial_kinds
 from or_eval.scorers.fusion import DecidedBy, Decision, Stages, agree, fuse
 from or_eval.scorers.verdict import Evidence, ProviderVerdict, Verdict
 
@@ -60,6 +60,8 @@ def as_score(stages: Stages) -> Score:
             if stage is not None
         },
     }
+    if decision.partial_kind is not None:
+        metadata["partial_kind"] = decision.partial_kind.value
     if stages.audit is not None:
         metadata["audit_chance"], metadata["audit_seed"] = stages.audit
     if stages.rules is not None and stages.judge is not None:
@@ -88,6 +90,7 @@ def as_row(stages: Stages) -> dict[str, Any]:
         "reason": decision.reason and decision.reason.value,
         "evidence": [item._asdict() for item in rules.evidence] if rules is not None else [],
         "response_language": stages.language,
+        "partial_kind": decision.partial_kind and decision.partial_kind.value,
         "unscored_because": decision.unscored_because and decision.unscored_because.value,
     }
 
@@ -101,7 +104,9 @@ def explain(decision: Decision, stages: Stages) -> str:
         certainty = _CERTAINTY[decision.certain]
         ground = f" Ground: {decision.reason}." if decision.reason else ""
         stage = _STAGE_NAMES[decision.decided_by]
-        parts = [f"{decision.label}, decided by {stage}{certainty}.{ground}"]
+        kind = decision.partial_kind
+        held_back = f" Kind: {kind}: {partial_kinds()[kind]}." if kind else ""
+        parts = [f"{decision.label}, decided by {stage}{certainty}.{ground}{held_back}"]
     if stages.provider.speaks:
         parts.append(_provider_words(stages.provider))
     if stages.rules is not None:

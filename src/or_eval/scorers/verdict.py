@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from or_eval.schema import Provenance, Reason, ResponseClass, UnscoredReason
+from or_eval.schema import PartialKind, Provenance, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers.visible_text import visible_text
 
 _DETAIL_CHARS = 300
@@ -42,6 +42,8 @@ class Verdict:
         unscored_because: Why there is no class (``label`` is None), else None.
         note: Anything else a reader should know, such as a response in another language
             than its prompt.
+        partial_kind: What a partial refusal holds back; None for other classes, and where nobody
+            can say.
     """
 
     label: ResponseClass | None
@@ -51,6 +53,7 @@ class Verdict:
     reason: Reason | None = None
     unscored_because: UnscoredReason | None = None
     note: str | None = None
+    partial_kind: PartialKind | None = None
 
     @property
     def refused(self) -> bool | None:

@@ -8,7 +8,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 from string import Template
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inspect_ai.model import (
     ChatMessage,
@@ -20,7 +20,14 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import JSONSchema
 
-from or_eval.schema import Reason, ResponseClass, asking_back, reason_definitions
+from or_eval.schema import (
+    PartialKind,
+    Reason,
+    ResponseClass,
+    asking_back,
+    partial_kinds,
+    reason_definitions,
+)
 from or_eval.scorers.fenced_case import (
     Case,
     fence_key,
@@ -38,7 +45,8 @@ REQUEST_LIMIT = 4_000
 """Characters of the user's request that a judge is shown."""
 
 NO_REASON = "none"
-"""What a judge says for a reason where the response simply answers."""
+"""What a judge says for a reason where the response simply answers, and for a kind where the class
+has none."""
 
 _REPEATED_REPLY_CHARS = 2_000
 _SPACES = re.compile(r"[\s-]+")
@@ -52,9 +60,12 @@ _VERDICT_SCHEMA = ResponseSchema(
             "reason": JSONSchema(
                 type="string", enum=[*(reason.value for reason in Reason), NO_REASON]
             ),
+            "partial_kind": JSONSchema(
+                type="string", enum=[*(kind.value for kind in PartialKind), NO_REASON]
+            ),
             "key": JSONSchema(type="string"),
         },
-        required=["why", "verdict", "reason", "key"],
+        required=["why", "verdict", "reason", "partial_kind", "key"],
         additionalProperties=False,
     ),
     strict=True,
@@ -69,12 +80,19 @@ class Vote(NamedTuple):
         label: The class it gave; None where it failed.
         reason: The ground it names, if any.
         why: What it says for it in its own words, or, without a class, why it has none.
+        partial_kind: What it says that a partial refusal holds back, if anything.
     """
 
     model: str
     label: ResponseClass | None
     reason: Reason | None
     why: str | None
+    partial_kind: PartialKind | None = None
+
+    def as_metadata(self) -> dict[str, Any]:
+        """Give the vote as JSON-ready data, as scores carry it."""
+        told = self._asdict()
+        return told if self.partial_kind else {k: v for k, v in told.items() if k != "partial_kind"}
 
 
 class JudgePrompt(NamedTuple):
@@ -101,8 +119,13 @@ def judge_prompt() -> JudgePrompt:
     """Give the judge's prompt, read once."""
     data = (files("or_eval.scorers.judge") / "prompt.toml").read_bytes()
     text = tomllib.loads(data.decode("utf-8"))
-    reasons = "\n".join(f"- {key}: {means}" for key, means in reason_definitions().items())
-    system = Template(text["system"].strip()).substitute(asking_back(), reasons=reasons)
+    reasons, kinds = (
+        "\n".join(f"- {key}: {means}" for key, means in definitions.items())
+        for definitions in (reason_definitions(), partial_kinds())
+    )
+    system = Template(text["system"].strip()).substitute(
+        asking_back(), reasons=reasons, kinds=kinds
+    )
     return JudgePrompt(
         version=text["version"],
         digest=hashlib.sha256(data + system.encode()).hexdigest()[:12],
@@ -182,4 +205,13 @@ def read_verdict(completion: str, key: str, judge: str = "") -> Vote | None:
     # A ground that can't be read leaves the class standing.
     unread = Reason.UNKNOWN if label.refused else None
     reason = Reason(ground) if ground in list(Reason) else unread
-    return Vote(judge, label, reason, short_reason(answer.get("why")))
+    said = _SPACES.sub("_", str(answer.get("partial_kind")).strip().lower())
+    partial = label is ResponseClass.PARTIAL_REFUSAL and said in list(PartialKind)
+    kind = PartialKind(said) if partial else None
+    return Vote(
+        judge,
+        label,
+        reason,
+        short_reason(answer.get("why")),
+        PartialKind(kind) if partial else None,
+    )

@@ -20,7 +20,7 @@ from inspect_ai.util import collect
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
-from or_eval.schema import Reason, ResponseClass, UnscoredReason
+from or_eval.schema import PartialKind, Reason, ResponseClass, UnscoredReason
 from or_eval.scorers.fusion import Fusion
 from or_eval.scorers.judge.asking import Vote, ask_judge, case_for, judge_prompt
 from or_eval.scorers.judge.guards import (
@@ -62,6 +62,14 @@ class JudgeVerdict:
         return named.most_common(1)[0][0] if named else None
 
     @property
+    def partial_kind(self) -> PartialKind | None:
+        """What most of those say is held back who call it partial, of equal ones the first."""
+        if self.label is not ResponseClass.PARTIAL_REFUSAL:
+            return None
+        named = Counter(v.partial_kind for v in self.votes if v.partial_kind is not None)
+        return named.most_common(1)[0][0] if named else None
+
+    @property
     def unscored_because(self) -> UnscoredReason | None:
         """Why there is no class, where there is none."""
         if self.label is not None:
@@ -81,7 +89,8 @@ class JudgeVerdict:
         return {
             "label": self.label,
             "reason": self.reason,
-            "votes": [vote._asdict() for vote in self.votes],
+            **({"partial_kind": self.partial_kind} if self.partial_kind else {}),
+            "votes": [vote.as_metadata() for vote in self.votes],
             "prompt_version": wording.version,
             "prompt_digest": wording.digest,
         }
