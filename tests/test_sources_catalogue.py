@@ -14,13 +14,13 @@ from or_eval.sources.columns import fitting_entries
 SAMPLES = tomllib.loads(
     (Path(__file__).parent / "data" / "catalogue_samples.toml").read_text("utf-8")
 )
-# Our own, whose file is bundled.
-BUNDLED = ["starter"]
+# What nobody else publishes.
+OURS = ["starter"]
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "prompt-sets.md"
 
 
 def test_every_entry_has_a_sample_of_its_publishers_layout():
-    assert sorted([*SAMPLES, *BUNDLED]) == sorted(catalogue())
+    assert sorted([*SAMPLES, *OURS]) == sorted(catalogue())
 
 
 @pytest.mark.parametrize("entry", catalogue().values(), ids=lambda entry: entry.name)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from or_eval.sources import DataError, catalogue, load_prompts
 from or_eval.sources.hub import hub_place
 
 PINNED = catalogue()["or_bench_toxic"].hub.revision
+XSTEST = catalogue()["xstest"]
+BUNDLED = (files("or_eval") / "data" / XSTEST.bundled).read_text("utf-8")
 
 CARD = """---
 configs:
@@ -50,7 +53,7 @@ for options in json.loads(sys.argv[1]):
     try:
         loaded = load_prompts(**options)
         rows = [[r.prompt, r.label, r.category, r.source] for r in loaded.records]
-        result = {"rows": rows, "revision": loaded.revision}
+        result = {"rows": rows, "revision": loaded.revision, "records": repr(loaded.records)}
     except DataError as error:
         result = str(error)
     print(json.dumps(result))
@@ -77,9 +80,11 @@ LOADS: dict[str, dict[str, str]] = {
 @pytest.fixture(scope="module")
 def hub() -> Iterator[HubServer]:
     with HubServer() as hub:
-        for name, files in REPOSITORIES.items():
-            hub.repos[name] = Repo(files)
-            hub.repos[name].commits[PINNED] = files
+        for name, held in REPOSITORIES.items():
+            hub.repos[name] = Repo(held)
+            hub.repos[name].commits[PINNED] = held
+        held = repository("xstest_prompts.csv", BUNDLED)
+        hub.repos[XSTEST.hub.id] = Repo(commits={XSTEST.hub.revision: held})
         hub.faults.append(Fault("acme/gated", 403, code="GatedRepo", times=1000))
         yield hub
 
@@ -121,13 +126,21 @@ def test_a_catalogue_name_loads_at_its_revision(results, hub):
     assert all(f"/resolve/{PINNED}/" in request for request in ours)
 
 
+def test_the_bundled_xstest_gives_the_records_of_its_file_on_the_hub(hub, environment):
+    loads = [{"data": "xstest"}, {"data": XSTEST.hub.id, "source": "xstest"}]
+    bundled, downloaded = run(loads, environment)
+    assert len(bundled["rows"]) == XSTEST.prompts
+    assert bundled["records"] == downloaded["records"]
+    assert downloaded["revision"] == XSTEST.hub.revision
+
+
 def test_without_a_network_what_was_loaded_is_there_and_the_rest_gets_one_line(
     results, environment
 ):
     nobody = environment | {"HF_ENDPOINT": "http://127.0.0.1:9"}
-    again, line = run([{"data": "acme/labelled"}, {"data": "xstest"}], nobody)
+    again, line = run([{"data": "acme/labelled"}, {"data": "phtest"}], nobody)
     assert again["rows"] == results["labelled"]
-    assert "Paul/XSTest on the Hub: can't be reached" in line
+    assert "furonghuang-lab/PHTest on the Hub: can't be reached" in line
     assert "-T data=PATH" in line
     assert "\n" not in line
 

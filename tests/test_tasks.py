@@ -24,11 +24,6 @@ GGUF = "gguf/smollm2-135m-instruct"
 
 
 @pytest.fixture
-def xstest_csv(shared_data: Path) -> str:
-    return str(shared_data / "prompts" / "xstest.csv")
-
-
-@pytest.fixture
 def prompts_file(tmp_path: Path) -> Path:
     path = tmp_path / "prompts.jsonl"
     rows = [
@@ -41,8 +36,8 @@ def prompts_file(tmp_path: Path) -> Path:
 
 
 class TestSamples:
-    def test_every_sample_has_all_metadata(self, xstest_csv: str) -> None:
-        task = tasks.xstest(data=xstest_csv)
+    def test_every_sample_has_all_metadata(self) -> None:
+        task = tasks.xstest()
         for sample in task.dataset:
             assert [key for key in sample.metadata or {} if key != "meta"] == METADATA
             assert sample.target == sample.metadata["label"]
@@ -68,8 +63,8 @@ class TestSamples:
         ("subset", "labels"),
         [("safe", {"safe": 250}), ("unsafe", {"toxic": 200}), ("all", {"safe": 250, "toxic": 200})],
     )
-    def test_xstest_subsets(self, xstest_csv: str, subset: str, labels: dict[str, int]) -> None:
-        task = tasks.xstest(data=xstest_csv, subset=subset)
+    def test_xstest_subsets(self, subset: str, labels: dict[str, int]) -> None:
+        task = tasks.xstest(subset=subset)
         assert Counter(sample.target for sample in task.dataset) == labels
 
     def test_benchmark_reads_a_copy_of_its_data(self, shared_data: Path) -> None:
@@ -86,10 +81,8 @@ class TestSamples:
 class TestScoringOptions:
     # The tasks of published benchmarks are one function.
     @pytest.mark.parametrize("name", ["or_bench_80k", "prompts", "xstest"])
-    def test_every_task_hands_them_to_the_scorer(
-        self, name: str, prompts_file: Path, xstest_csv: str
-    ) -> None:
-        data = xstest_csv if name == "xstest" else str(prompts_file)
+    def test_every_task_hands_them_to_the_scorer(self, name: str, prompts_file: Path) -> None:
+        data = None if name == "xstest" else str(prompts_file)
         task = getattr(tasks, name)(data=data, fusion="rules", audit=0.25, audit_seed=7)
         given = {"fusion": "rules", "audit": 0.25, "audit_seed": 7}
         assert registry_params(task.scorer[0]) == given
@@ -108,11 +101,9 @@ class TestMistakes:
             ({"source": "xtest"}, "did you mean xstest"),
         ],
     )
-    def test_wrong_value_gets_one_line(
-        self, xstest_csv: str, options: dict[str, object], line: str
-    ) -> None:
+    def test_wrong_value_gets_one_line(self, options: dict[str, object], line: str) -> None:
         with pytest.raises(DataError) as error:
-            tasks.xstest(data=xstest_csv, **options)
+            tasks.xstest(**options)
         assert line in str(error.value)
         assert "\n" not in str(error.value)
 
@@ -185,13 +176,12 @@ class TestSystemPrompt:
 
 
 @pytest.fixture(scope="module")
-def real_run(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EvalLog]:
+def real_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EvalLog]:
     """Run XSTest on a real model with no key and no network, and give folder and log."""
     folder = tmp_path_factory.mktemp("real")
     run_inspect(
-        *("eval", "or_eval/xstest", "-T", f"data={shared_data / 'prompts' / 'xstest.csv'}"),
-        *("-T", "subset=all", "--model", GGUF, "--limit", 4, "--max-tokens", 16),
-        *("--log-dir", "logs"),
+        *("eval", "or_eval/xstest", "-T", "subset=all", "--model", GGUF, "--limit", 4),
+        *("--max-tokens", 16, "--log-dir", "logs"),
         cwd=folder,
     )
     [file] = list_eval_logs(str(folder / "logs"))

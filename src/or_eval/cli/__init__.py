@@ -13,7 +13,7 @@ from or_eval import __version__
 # The order is that of the help page: from first steps to building data sets.
 _COMMANDS = {
     "demo": "Test a small local model on the bundled prompts.",
-    "sets": "List the public prompt sets that are known.",
+    "tasks": "List tasks and known prompt sets, with sizes and licences.",
     "replay": "Turn responses collected elsewhere into Inspect logs.",
     "classify": "Say of stored responses whether they refuse.",
     "label": "Ask people what responses are.",

@@ -185,7 +185,9 @@ class Entry(_Part):
         licence: Licence of the data, or "not stated".
         citation: Authors, year and paper.
         hub: Its place on the Hub, where it has one that anybody can read.
-        bundled: Name of the file in or-eval's own ``data`` folder, where it is ours.
+        bundled: Name of the file in or-eval's own ``data`` folder, which is read before the Hub's:
+            ours, or one whose licence lets it come with or-eval (``NOTICE``).
+        task: Whether a task of its own, ``or_eval/NAME``, asks its prompts.
         same_file_as: The entry whose file this one reads in another way. A file is never taken for
             this one by its columns.
         note: What its users should know.
@@ -205,6 +207,7 @@ class Entry(_Part):
     citation: str
     hub: HubPlace | None = None
     bundled: str | None = None
+    task: bool = False
     same_file_as: str | None = None
     note: str | None = None
     warning: str | None = None

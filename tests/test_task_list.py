@@ -8,29 +8,46 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+import or_eval.tasks as ours
 from or_eval.cli import main
 from or_eval.sources.catalogue import catalogue
 
 
 def run(*arguments: str) -> str:
-    done = CliRunner().invoke(main, ["sets", *arguments], env={"COLUMNS": "200"})
+    done = CliRunner().invoke(main, ["tasks", *arguments], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     return done.output
 
 
 def names(output: str) -> list[str]:
     """Give the first word of each line of the table."""
-    return [line.split()[0] for line in output.splitlines()[1:-1]]
+    return [line.split()[0].removeprefix("or_eval/") for line in output.splitlines()[1:-1]]
 
 
 def test_all_sets_are_listed_and_each_is_shown_with_how_to_cite_and_run_it() -> None:
-    assert names(run()) == list(catalogue())
+    assert sorted(names(run())) == sorted(catalogue())
     for entry in catalogue().values():
         shown = run(entry.name)
         assert entry.citation in shown
         assert f"licence: {entry.licence}" in shown
         by_name = entry.hub is not None or entry.bundled is not None
-        assert (f"-T data={entry.name}" if by_name else f"-T source={entry.name}") in shown
+        by_data = f"-T data={entry.name}" if by_name else f"-T source={entry.name}"
+        assert (f"inspect eval or_eval/{entry.name}\n" if entry.task else by_data) in shown
+
+
+def test_tasks_come_first_with_what_they_need() -> None:
+    rows = {line.split()[0]: line for line in run().splitlines()[1:-1]}
+    own = {f"or_eval/{name}" for name in ours.__all__ if name != "prompts"}
+    assert {*list(rows)[: len(own)]} == own
+    assert not [name for name in list(rows)[len(own) :] if "/" in name]
+    needs = {
+        "or_eval/starter": "nothing",
+        "or_eval/xstest": "nothing",
+        "or_eval/lto": "the Hub",
+        "oktest": "its file",
+    }
+    assert all(f" {what} " in rows[name] for name, what in needs.items())
+    assert run("or_eval/xstest") == run("xstest")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +77,7 @@ def test_what_a_layout_was_written_from_is_told() -> None:
 
 
 def test_what_there_isnt_is_said() -> None:
-    done = CliRunner().invoke(main, ["sets", "xtest"])
+    done = CliRunner().invoke(main, ["tasks", "xtest"])
     assert done.exit_code == 1
     assert "did you mean xstest?" in done.output
 
@@ -69,7 +86,7 @@ def test_listing_the_sets_doesnt_wait_for_inspect() -> None:
     """Inspect's import takes a second; the whole list is there in less."""
     code = (
         "import sys\nfrom or_eval.cli import main\n"
-        "try:\n    main(['sets'])\nfinally:\n    print('inspect_ai' in sys.modules, file=sys.stderr)"
+        "try:\n    main(['tasks'])\nfinally:\n    print('inspect_ai' in sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0
