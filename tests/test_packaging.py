@@ -61,6 +61,48 @@ def test_entries_for_the_register_name_tasks_papers_and_pinned_data(entry: Path)
         assert known.hub.revision, "the register wants data pinned"
 
 
+in_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="asks git of a clone")
+
+
+@in_a_clone
+def test_entries_for_the_register_are_complete_but_for_the_owner(tmp_path: Path) -> None:
+    assert "make register OWNER=NAME" in make_register(tmp_path, "").stdout
+    done = make_register(tmp_path, "jane-doe")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "dist" / "register"
+    entries = [*folder.iterdir()]
+    assert len(entries) == 3
+    for entry in entries:
+        said = entry.read_text("utf-8")
+        assert "github.com/jane-doe/or-eval" in said
+        assert not re.search("OWNER|COMMIT", said)
+        yaml.safe_load(said)
+    for line in re.findall(r"benchmarks\.py#L(\d+)$", done.stdout, re.MULTILINE):
+        assert read_line(int(line)).startswith("def ")
+    commit = yaml.safe_load((folder / "xstest.yaml").read_text("utf-8"))["source"]
+    assert re.fullmatch("[0-9a-f]{40}", commit["repository_commit"])
+    assert done.stdout.count(f"blob/{commit['repository_commit']}/") == 4
+
+
+def make_register(folder: Path, owner: str) -> subprocess.CompletedProcess[str]:
+    for name in ("Makefile", "release", "src", ".git"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    command = ["make", "register", f"OWNER={owner}"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def read_line(number: int) -> str:
+    return (ROOT / "src/or_eval/tasks/benchmarks.py").read_text("utf-8").splitlines()[number - 1]
+
+
+@in_a_clone
+def test_a_clone_says_what_lies_among_the_logs() -> None:
+    listing = ["git", "ls-files", "--others", "--cached", "--exclude-standard", "logs"]
+    done = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["logs/README.md"]
+
+
 def test_workflows_call_what_there_is() -> None:
     made = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     steps = [
