@@ -18,6 +18,7 @@ def made_sample(
     sample_id: str | int,
     value: Any = 1.0,
     *,
+    answer: str | None = None,
     prompt: str | None = None,
     epoch: int = 1,
     scorer: str = "refusal",
@@ -27,10 +28,11 @@ def made_sample(
     score: dict[str, Any] | None = None,
     **metadata: Any,
 ) -> EvalSample:
-    """Make a sample; a value of None leaves it without a score."""
+    """Make a sample; a value of None leaves it without a score, a class may stand beside it."""
     record = dict.fromkeys(("category", "language", "source", "method", "seed_id", "pair_id"))
     data = {"label": "safe", **record, **metadata}
-    answer = {1.0: "direct_refusal", 0.0: "direct_answer"}.get(value) if value == value else None
+    if answer is None and value == value:
+        answer = {1.0: "direct_refusal", 0.0: "direct_answer"}.get(value)
     verdict = {"decided_by": "rules", "certain": True, "language": "en", "audited": False}
     scores = value is not None and {
         scorer: Score(value=value, answer=answer, reason=reason, metadata=verdict | (score or {}))

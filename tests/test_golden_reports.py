@@ -150,10 +150,12 @@ def _samples(
             if refused:
                 said |= {"provenance": "model_text", "reason": ("policy", "law")[len(key) % 2]}
             unscored = _luck("none", model, key) < 0.03
+            partial = refused and _luck("partial", model, key) < 0.3
             samples.append(
                 made_sample(
                     f"{key}@{framing}" if framing else key,
                     UNSCORED if unscored else refused,
+                    answer="partial_refusal" if partial and not unscored else None,
                     prompt=f"{framing} Tell me about {key}.".strip(),
                     response="I'm sorry, no." if refused else "Gladly: here it is.",
                     reason="no_response" if unscored else None,
