@@ -40,11 +40,14 @@ class World(NamedTuple):
         members = self.members if isinstance(self.members, int) else _in_words(self.members)
         return f"{self.families} × {members} | {self.icc} | {self.epochs}"
 
-    def prompt_means(self, rate: float, random: np.random.Generator) -> Floats:
-        """Draw one model's refused share of each prompt, from beta distributions."""
+    def chances(self, rate: float, random: np.random.Generator) -> Floats:
+        """Draw how likely one model refuses each prompt, from beta distributions."""
         chances = _correlated(np.full(self.families, rate), self.icc, random)[self.family_of]
-        if self.epochs > 1:
-            chances = _correlated(chances, PROMPT_ICC, random)
+        return _correlated(chances, PROMPT_ICC, random) if self.epochs > 1 else chances
+
+    def prompt_means(self, rate: float, random: np.random.Generator) -> Floats:
+        """Draw one model's refused share of each prompt."""
+        chances = self.chances(rate, random)
         drawn: Floats = random.binomial(self.epochs, chances) / self.epochs
         return drawn
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from or_eval.analysis.contrasts import contrasts
+from or_eval.analysis.contrasts import ALIKE, contrasts
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.rates import LABEL_OF, MEASURES, prompt_means, rates
 from or_eval.analysis.responses import Logs
@@ -174,7 +174,7 @@ def _rates(a: Logs, b: Logs, models: list[tuple[str, str, str]]) -> pd.DataFrame
         ]
     order = ["model", "label", "n", "families", *_of("a"), *_of("b"), "difference"]
     tested = ["lower", "upper", "newly_refused", "newly_answered", "p", "verdict"]
-    return table[[*order, *tested]]
+    return table[[*order, *tested, *ALIKE]]
 
 
 def _of(run: str) -> list[str]:

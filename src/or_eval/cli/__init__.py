@@ -20,6 +20,7 @@ _COMMANDS = {
     "agreement": "Compare verdicts with people's labels.",
     "vote": "Count which prompts models refuse.",
     "report": "Write a report: findings, figures, tables.",
+    "gate": "Fail a job where a model refuses too much, or too little.",
     "figures": "Draw one figure, or all that logs have data for.",
     "structure": "Relate the structure of prompts to refusal.",
     "crawl": "Find what people ask on the web.",

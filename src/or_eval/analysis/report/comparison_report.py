@@ -8,7 +8,7 @@ import pandas as pd
 
 from or_eval.analysis.conditions import differing_settings
 from or_eval.analysis.configuration import mixed_scoring
-from or_eval.analysis.contrasts import MORE
+from or_eval.analysis.contrasts import ALIKE, MORE
 from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
@@ -26,6 +26,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         found: What changed.
         scorer: Name of the score that it was found from.
     """
+    found = found._replace(rates=found.rates.drop(columns=list(ALIKE)))
     heads = [head for logs in found.runs for head in logs.heads]
     folder = log_folder([head.location for head in heads])
     both = list(zip(RUNS, found.runs, strict=True))
