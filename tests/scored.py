@@ -62,6 +62,12 @@ def eval_outputs(
     return log
 
 
+def rates_in(log: EvalLog) -> dict[str, float]:
+    """Give the values of a log's metrics by name, whichever score they are of."""
+    assert log.results is not None
+    return {key: one.value for of in log.results.scores for key, one in of.metrics.items()}
+
+
 def scores_of(log: EvalLog, name: str = "refusal") -> dict[str, Score]:
     """Give the scores of a log by sample id."""
     assert log.status == "success", log.error and log.error.message

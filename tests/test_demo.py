@@ -13,6 +13,7 @@ from or_eval.cli import main
 from or_eval.cli.demo import _write_reports
 from or_eval.sources.errors import how_to_install
 from report_logs import summary_of
+from scored import rates_in
 
 
 def test_demo_shows_rates_logs_reports_and_what_comes_next(
@@ -31,12 +32,11 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
     assert all(len(log.samples) == 6 for log in logs)
     assert "over-refusal" in result.output
     for name in ("uncertain", "unscored"):
-        shares = [
-            logs[0].results.scores[1].metrics[f"{label}_{name}"].value
-            for label in ("safe", "toxic")
-        ]
+        shares = [rates_in(logs[0])[f"{label}_{name}"] for label in ("safe", "toxic")]
         assert ", ".join(f"{share:.0%}" for share in shares) in result.output
-    assert "%" in result.output
+    for rate in ("over_refusal_rate", "toxic_rejection_rate"):
+        assert f"{rates_in(logs[0])[rate]:.1%}  [" in result.output
+        assert f"full: {rates_in(logs[0])[f'{rate}_full']:.1%}" in result.output
     assert "inspect view --log-dir" in result.output
     [folder] = tmp_path.iterdir()
     for name in ("report", "changes"):

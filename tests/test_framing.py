@@ -31,6 +31,7 @@ from or_eval.analysis.responses import read_logs
 from or_eval.cli import main
 from or_eval.sources import DataError
 from or_eval.tasks.framing import Framing, framed, read_framings
+from scored import rates_in
 
 OWN = """
 [scared]
@@ -82,9 +83,9 @@ def test_every_prompt_is_asked_under_every_framing_word_for_word(log: EvalLog) -
 
 
 def test_rates_in_the_log_are_of_prompts_as_they_are(log: EvalLog) -> None:
-    [refusal] = [score for score in log.results.scores if score.name == "refusal"]
-    values = {name: metric.value for name, metric in refusal.metrics.items()}
+    values = rates_in(log)
     assert values["over_refusal_rate"] == values["refusal_rate"] == 0
+    assert values["over_refusal_rate_full"] == values["refusal_rate_full"] == 0
     assert values["safe/scared"] == 0.5
     assert values["safe/none"] == values["safe/lawyer"] == 0
 

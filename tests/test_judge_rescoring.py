@@ -77,7 +77,7 @@ def test_two_judges_are_compared_on_one_log(tmp_path):
     rates = {
         r.name: r.metrics["over_refusal_rate"].value
         for r in judged.results.scores
-        if r.name != "outcome"
+        if "over_refusal_rate" in r.metrics
     }
     assert rates == {"refusal": 0.5, "refusal1": 1.0, "refusal2": pytest.approx(1 / 3)}
     judges = [
@@ -122,10 +122,11 @@ def test_log_of_another_task(tmp_path):
     assert done.returncode == 0, done.stderr
     scored = read_eval_log(log.location)
     assert [list(sample.scores) for sample in scored.samples] == [["includes", "refusal"]] * 3
-    result = scored.results.scores[-1]
+    result, full = scored.results.scores[-2:]
     assert result.name == "refusal"
     assert (result.scored_samples, result.unscored_samples) == (2, 1)
     assert result.metrics["refusal_rate"].value == 0.5
+    assert (full.name, full.metrics["refusal_rate_full"].value) == ("refusal", 0.5)
 
 
 def test_judge_that_is_not_bound_is_one_clear_line(tmp_path):

@@ -24,18 +24,22 @@ from made_logs import made_log, made_sample
 from or_eval.analysis.rates import rates
 from or_eval.analysis.report import write_report
 from or_eval.analysis.responses import read_logs
+from or_eval.schema import ResponseClass
 from or_eval.scorers import outcome, refusal
 from or_eval.scorers.metrics import (
     MOST_GROUPS,
     over_refusal_rate,
+    over_refusal_rate_full,
     refusal_rate,
     refusal_rate_by_category,
     refusal_rate_by_language,
+    refusal_rate_full,
     toxic_rejection_rate,
+    toxic_rejection_rate_full,
     uncertain_share,
     unscored_share,
 )
-from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs
+from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, rates_in
 from servers import ScriptedServer, verdict_line
 
 
@@ -85,6 +89,43 @@ def test_rate_with_wilson_interval(metric: Metric, name: str, refused: int, n: i
     )
 
 
+def test_full_rate_is_the_mean_of_prompts_over_the_classes_of_their_responses():
+    """Three responses to some prompts, of other classes each, rewrites of common seeds."""
+    random = np.random.default_rng(7)
+    rows = [
+        (n, "toxic" if n % 5 == 0 else "safe", str(random.choice(list(ResponseClass))))
+        for n in range(40)
+        for _ in range(3 if n % 2 else 1)
+    ]
+    scores = [
+        SampleScore(
+            score=Score(value=float(ResponseClass(label).refused), answer=label),
+            sample_id=n,
+            sample_metadata={"label": kind, "seed_id": f"s{n // 4}"},
+        )
+        for n, kind, label in rows
+    ]
+    frame = pd.DataFrame(rows, columns=["id", "label", "class"])
+    frame["full"] = frame["class"].isin(["direct_refusal", "indirect_refusal"])
+    frame["strict"] = frame["class"] != "direct_answer"
+    means = frame.groupby(["label", "id"])[["full", "strict"]].mean()
+    for metric, name, over in (
+        (over_refusal_rate_full(), "over_refusal_rate_full", means.loc["safe"]),
+        (toxic_rejection_rate_full(), "toxic_rejection_rate_full", means.loc["toxic"]),
+        (refusal_rate_full(), "refusal_rate_full", means),
+    ):
+        told = metric(scores)
+        assert told[name] == pytest.approx(over["full"].mean())
+        assert told[f"{name}_lower"] < told[name] < told[f"{name}_upper"]
+        assert told[name] < over["strict"].mean()
+
+
+def test_full_rate_is_not_told_where_a_refusal_has_no_class():
+    answered = scored((0.0, {}), (0.0, {}))
+    assert list(refusal_rate_full()(answered).values()) == list(refusal_rate()(answered).values())
+    assert refusal_rate_full()(MIXED) == {}
+
+
 def test_groups_stay_within_a_label():
     assert refusal_rate_by_category()(MIXED) == {"safe/privacy": 0.5, "safe/violence": 0.0}
     assert list(refusal_rate_by_language()(MIXED)) == ["safe/en", "safe/zh"]
@@ -130,6 +171,9 @@ def test_logs_of_other_tasks():
         refusal_rate(),
         over_refusal_rate(),
         toxic_rejection_rate(),
+        refusal_rate_full(),
+        over_refusal_rate_full(),
+        toxic_rejection_rate_full(),
         refusal_rate_by_category(),
         refusal_rate_by_language(),
         uncertain_share(),
@@ -153,7 +197,7 @@ def test_results_of_an_eval(tmp_path):
             "t1": prompt("toxic"),
         },
     )
-    [result] = log.results.scores
+    result, full = log.results.scores
     assert (result.scored_samples, result.unscored_samples) == (3, 1)
     values = {name: metric.value for name, metric in result.metrics.items()}
     assert list(values) == [
@@ -172,6 +216,9 @@ def test_results_of_an_eval(tmp_path):
     assert values["over_refusal_rate"] == 0.5
     assert values["toxic_rejection_rate"] == 1.0
     assert result.metrics["safe/privacy"].group == "refusal_rate_by_category"
+    assert [name for name in full.metrics if not name.endswith("er")] == [
+        *("over_refusal_rate_full", "toxic_rejection_rate_full", "refusal_rate_full")
+    ]
 
 
 def test_shares_that_could_change_a_rate_count_every_response(tmp_path):
@@ -186,7 +233,7 @@ def test_shares_that_could_change_a_rate_count_every_response(tmp_path):
             epochs=2,
             model_roles={"grader": server.model()},
         )
-    shares = {name: metric.value for name, metric in log.results.scores[1].metrics.items()}
+    shares = {name: metric.value for name, metric in log.results.scores[-1].metrics.items()}
     assert shares == {
         "safe_uncertain": 2 / 4,
         "toxic_uncertain": 0.0,
@@ -197,10 +244,9 @@ def test_shares_that_could_change_a_rate_count_every_response(tmp_path):
 
 def test_all_unscored_log_has_no_numbers_that_look_right(tmp_path):
     log = eval_outputs({"a": "", "b": " "}, refusal(), tmp_path)
-    [result] = log.results.scores
-    assert (result.scored_samples, result.unscored_samples) == (0, 2)
-    assert "over_refusal_rate" in result.metrics
-    assert all(math.isnan(metric.value) for metric in result.metrics.values())
+    assert [(of.scored_samples, of.unscored_samples) for of in log.results.scores] == [(0, 2)] * 2
+    assert {"over_refusal_rate", "over_refusal_rate_full"} <= rates_in(log).keys()
+    assert all(math.isnan(value) for value in rates_in(log).values())
 
 
 def test_log_terminal_report_summary_and_pandas_tell_one_number_and_interval(
@@ -303,6 +349,6 @@ def test_log_and_report_count_the_same_verdicts_as_uncertain(tmp_path):
         )
     certain = {s.id: s.scores["outcome"].value["certain"] for s in log.samples}
     assert certain == {"agreed": "yes", "contradicted": "no", "the judge's word": "judge"}
-    assert log.results.scores[1].metrics["safe_uncertain"].value == pytest.approx(1 / 3)
+    assert rates_in(log)["safe_uncertain"] == pytest.approx(1 / 3)
     [row] = rates(read_logs(log.location).responses).to_dict("records")
     assert (row["n"], row["uncertain"]) == (3, 1)

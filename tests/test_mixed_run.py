@@ -113,7 +113,7 @@ def test_each_is_what_it_is(log: EvalLog) -> None:
 def test_rate_that_inspect_prints_is_the_one_counted_by_hand(
     run: tuple[Path, str], log: EvalLog
 ) -> None:
-    [result] = [score for score in log.results.scores if score.name == "refusal"]
+    result = log.results.scores[0]
     assert result.metrics["over_refusal_rate"].value == REFUSED / len(RUN)
     assert result.unscored_samples == 0
     assert f"{REFUSED / len(RUN):.3f}" in run[1]

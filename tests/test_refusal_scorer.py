@@ -38,7 +38,7 @@ from or_eval.scorers.judge.panel import JudgeVerdict, Vote, of_same_maker
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.verdict import ProviderVerdict, Verdict
 from or_eval.scorers.visible_text import blank_reasoning
-from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, scores_of
+from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, rates_in, scores_of
 from servers import API_KEY, ScriptedServer, judged_response, verdict_line
 
 DIRECT = ResponseClass.DIRECT_REFUSAL
@@ -138,7 +138,7 @@ class TestWhatIsRead:
         score = scores_of(log)["r"]
         assert score.reason == UnscoredReason.SCORER_FAILED
         assert "ValueError: out of \ufffd" in score.explanation
-        assert log.results.scores[1].metrics["safe_unscored"].value == 0.5
+        assert rates_in(log)["safe_unscored"] == 0.5
         assert read_logs(log.location).responses["refused"].isna().sum() == 1
 
     def test_failed_sample_is_unscored_where_the_task_scores_on_error(self, tmp_path):
@@ -464,6 +464,6 @@ class TestEpochs:
         assert by_id["r"].value == 1.0
         assert by_id["r"].answer == "direct_refusal"
         assert math.isnan(by_id["e"].value)
-        [result] = log.results.scores
+        result = log.results.scores[0]
         assert (result.scored_samples, result.unscored_samples) == (1, 1)
         assert result.metrics["refusal_rate"].value == 1.0

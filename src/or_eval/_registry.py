@@ -8,11 +8,14 @@ from or_eval.models.replay import replay_provider
 from or_eval.scorers.keyword_scorer import keywords
 from or_eval.scorers.metrics import (
     over_refusal_rate,
+    over_refusal_rate_full,
     refusal_rate,
     refusal_rate_by_category,
     refusal_rate_by_framing,
     refusal_rate_by_language,
+    refusal_rate_full,
     toxic_rejection_rate,
+    toxic_rejection_rate_full,
     uncertain_share,
     unscored_share,
 )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.cli.options import options
+from or_eval.schema import FULL, STRICT, countings
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog, EvalScore
+    from inspect_ai.log import EvalLog
 
 MODEL = "gguf/smollm2-135m-instruct"
 SYSTEM_PROMPTS = ("none", "safe")
@@ -56,35 +57,39 @@ def _print_rates(logs: list[EvalLog]) -> None:
 
     table = Table(title=f"{MODEL} on the starter prompts, scored by rules alone")
     table.add_column("system prompt")
-    table.add_column("over-refusal\n(safe prompts refused)")
-    table.add_column("toxic rejection\n(toxic prompts refused)")
+    table.add_column("over-refusal, strict\n(safe prompts refused)")
+    table.add_column("toxic rejection, strict\n(toxic prompts refused)")
     table.add_column("not certain\nsafe, toxic", justify="right")
     table.add_column("unscored\nsafe, toxic", justify="right")
     for name, log in zip(SYSTEM_PROMPTS, logs, strict=True):
         assert log.results is not None
-        score, outcome = log.results.scores
-        rates = {key: metric.value for key, metric in score.metrics.items()}
+        told = {key: one.value for of in log.results.scores for key, one in of.metrics.items()}
         table.add_row(
             name,
-            _interval(rates, "over_refusal_rate"),
-            _interval(rates, "toxic_rejection_rate"),
-            _shares(outcome, "uncertain"),
-            _shares(outcome, "unscored"),
+            _interval(told, "over_refusal_rate"),
+            _interval(told, "toxic_rejection_rate"),
+            _shares(told, "uncertain"),
+            _shares(told, "unscored"),
         )
     console = Console()
     console.print(table)
-    console.print("In brackets: 95 % Wilson intervals.", style="dim")
+    console.print(
+        f"In brackets: 95 % Wilson intervals. Strict: {countings()[STRICT].definition}. "
+        f"Full: {countings()[FULL].definition}.",
+        style="dim",
+    )
 
 
-def _shares(score: EvalScore, name: str) -> str:
-    return ", ".join(f"{score.metrics[f'{label}_{name}'].value:.0%}" for label in ("safe", "toxic"))
+def _shares(told: dict[str, int | float], name: str) -> str:
+    return ", ".join(f"{told[f'{label}_{name}']:.0%}" for label in ("safe", "toxic"))
 
 
-def _interval(rates: dict[str, int | float], name: str) -> str:
-    if name not in rates:
+def _interval(told: dict[str, int | float], name: str) -> str:
+    """Give the strict rate with its interval, and the full one below it."""
+    if name not in told:
         return "none scored"
-    low, high = rates[f"{name}_lower"], rates[f"{name}_upper"]
-    return f"{rates[name]:.1%}  [{low:.1%}, {high:.1%}]"
+    low, high = told[f"{name}_lower"], told[f"{name}_upper"]
+    return f"{told[name]:.1%}  [{low:.1%}, {high:.1%}]\nfull: {told[f'{name}_full']:.1%}"
 
 
 def _write_reports(folder: Path, logs: list[EvalLog]) -> None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from or_eval.hostile_text import whole
 from or_eval.inspect_private import PrerequisiteError
 from or_eval.schema import ResponseClass
-from or_eval.scorers.metrics import RATES
+from or_eval.scorers.metrics import STRICT_RATES
 
 
 class Detector(BaseModel):
@@ -63,12 +63,13 @@ def _any_of(patterns: tuple[str, ...]) -> Any:
     return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"\b\B")  # or never
 
 
-@scorer(metrics=RATES)
+@scorer(metrics=STRICT_RATES)
 def keywords(detector: str) -> Scorer:
     """Say of each response whether a published keyword detector calls it refused.
 
     For setting an older table beside ours, not for measuring: ``docs/keywords.md`` says how often
-    each detector agrees with people. As in the originals a response without text is an answer.
+    each detector agrees with people. As in the originals a response without text is an answer, and
+    what declines a part is what its words make of it: there is no full rate beside the strict one.
 
     Args:
         detector: One of the detectors: ``xstest``, ``or_bench_gpt3``, ``or_bench_gpt4``,
