@@ -223,13 +223,22 @@ def test_logs_that_were_scored_in_different_ways_are_compared_with_a_caution(
         log = read_eval_log(str(path))
         log.results.scores[0].params = {"fusion": fusion}
         write_eval_log(log, str(path))
+    for n, said in enumerate(({"version": "01ab"}, None)):
+        path = made_log(tmp_path / "versions" / f"{n}.eval", f"m{n}", [made_sample("p", 1.0)])
+        log = read_eval_log(str(path))
+        log.results.scores[0].metadata = said
+        write_eval_log(log, str(path))
     made_log(
         tmp_path / "in" / "a.eval", "a", [made_sample("p", 1.0, score={"decided_by": "judge"})]
     )
     made_log(tmp_path / "in" / "b.eval", "b", [made_sample("p", 1.0, score={"certain": False})])
     made_log(tmp_path / "same" / "a.eval", "a", [made_sample("p", 1.0)])
     made_log(tmp_path / "same" / "b.eval", "b", [made_sample("p", 1.0)])
-    for name, how in (("modes", "fusion judge and rules"), ("in", "rules guessed alone")):
+    for name, how in (
+        ("modes", "fusion judge and rules"),
+        ("in", "rules guessed alone"),
+        ("versions", "versions 01ab and not told of the scorer"),
+    ):
         report = write_report(tmp_path / name, tmp_path / f"report-{name}")
         assert how in report.read_text("utf-8")
         assert how in read_logs(tmp_path / name).notes[-1]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 import time
 from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from inspect_ai import Task, eval
@@ -24,7 +27,7 @@ from inspect_ai.model import (
 from apis import anthropic, openai_chat
 from or_eval.analysis.responses import read_logs
 from or_eval.schema import PartialKind, Provenance, Reason, ResponseClass, UnscoredReason
-from or_eval.scorers import keywords, outcome, refusal
+from or_eval.scorers import keywords, outcome, refusal, version
 from or_eval.scorers.fusion import (
     AuditOf,
     DecidedBy,
@@ -37,6 +40,7 @@ from or_eval.scorers.fusion import (
 from or_eval.scorers.judge.panel import JudgeVerdict, Vote, of_same_maker
 from or_eval.scorers.rules import classify_response
 from or_eval.scorers.verdict import ProviderVerdict, Verdict
+from or_eval.scorers.version import scorer_version
 from or_eval.scorers.visible_text import blank_reasoning
 from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, rates_in, scores_of
 from servers import API_KEY, ScriptedServer, judged_response, verdict_line
@@ -194,6 +198,7 @@ class TestWhichStages:
     def test_log_names_mode_judge_and_prompt(self, judged):
         scores, _, log = judged["both"]
         assert log.results.scores[0].params == {"fusion": "both"}
+        assert log.results.scores[0].metadata == {"version": scorer_version()}
         judge = scores["unsettled"].metadata["stages"]["judge"]
         assert judge["votes"] == [
             {
@@ -467,3 +472,30 @@ class TestEpochs:
         result = log.results.scores[0]
         assert (result.scored_samples, result.unscored_samples) == (1, 1)
         assert result.metrics["refusal_rate"].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("scorers/rules/languages/en.toml", True),
+        ("scorers/rules/certainty.py", True),
+        ("scorers/judge/prompt.toml", True),
+        ("scorers/signals.toml", True),
+        ("data/reasons.toml", True),
+        ("scorers/metrics.py", False),
+        ("data/taxonomies.toml", False),
+    ],
+)
+def test_the_scorers_version_changes_with_what_decides_verdicts(
+    file: str, changes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "or_eval"
+    shutil.copytree(str(files("or_eval") / "scorers"), package / "scorers")
+    shutil.copytree(str(files("or_eval") / "data"), package / "data")
+    (package / "languages.py").write_bytes((files("or_eval") / "languages.py").read_bytes())
+    monkeypatch.setattr(version, "files", lambda _: package)
+    before = version.scorer_version.__wrapped__()
+    assert before == scorer_version()
+    path = package / file
+    path.write_bytes(path.read_bytes() + b"# more\n")
+    assert (version.scorer_version.__wrapped__() != before) is changes

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
+from inspect_ai.log import EvalScore
 
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.samples import read_details
 from or_eval.analysis.wording import joined
 
 NOT_JUDGED = "no response was judged"
-_NOT_TOLD = "not told"
 _USUAL_FUSION = "cascade"
+_NOT_TOLD = "not told"
 
 
 class Configuration(NamedTuple):
@@ -25,13 +26,14 @@ class Configuration(NamedTuple):
         scorer: Name of the score.
         fusion: How rules and judge were joined; empty where the log doesn't say.
         judge: The judges, with the version of their prompt.
-        or_eval: Version of or-eval, whose rules read the responses.
+        version: Of the scorer, whose rules read the responses; of or-eval, where a log of before
+            doesn't say it.
     """
 
     scorer: str
     fusion: str
     judge: str
-    or_eval: str
+    version: str
 
     @property
     def hash(self) -> str:
@@ -49,18 +51,31 @@ def configuration_of(head: LogHead, responses: pd.DataFrame, scorer: str) -> Con
         scorer: Name of the score.
     """
     fusion = score_params(head, scorer).get("fusion")
-    return Configuration(scorer, str(fusion or ""), judge_of(responses, scorer), version_of(head))
+    version = scorer_version_of(head, scorer) or version_of(head)
+    return Configuration(scorer, str(fusion or ""), judge_of(responses, scorer), version)
 
 
 def score_params(head: LogHead, scorer: str) -> dict[str, object]:
     """Give how a score came about, as far as the log says it."""
-    results = head.header.results
-    score = next((s for s in (results.scores if results else []) if s.name == scorer), None)
+    score = _results(head, scorer)
     return score.params if score is not None else {}
 
 
+def scorer_version_of(head: LogHead, scorer: str) -> str:
+    """Give the version of the scorer that a log names; empty in logs of before, and of others."""
+    score = _results(head, scorer)
+    return str((score.metadata or {}).get("version") or "") if score is not None else ""
+
+
+def _results(head: LogHead, scorer: str) -> EvalScore | None:
+    results = head.header.results
+    return next((s for s in (results.scores if results else []) if s.name == scorer), None)
+
+
 def mixed_scoring(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str) -> list[str]:
-    """Warn of verdicts that were made in several ways: other modes, or judged in part of the logs.
+    """Warn of verdicts that were made in several ways.
+
+    By other modes, by other versions of the scorer, or judged in part of the logs alone.
 
     Args:
         heads: The logs.
@@ -71,12 +86,17 @@ def mixed_scoring(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str
     judged = (responses["decided_by"] == "judge").groupby(responses["log"]).any()
     guessed = (responses["decided_by"] == "rules") & ~responses["certain"].fillna(True)
     guessed = guessed.groupby(responses["log"]).any()
+    versions = {scorer_version_of(head, scorer) or _NOT_TOLD for head in heads}
+    ways = []
     if len(modes) > 1:
-        how = f"fusion {joined(sorted(modes))}"
+        ways.append(f"fusion {joined(sorted(modes))}")
     elif judged.any() and (guessed & ~judged).any():
-        how = "a judge decided in some logs, and rules guessed alone in others"
-    else:
+        ways.append("a judge decided in some logs, and rules guessed alone in others")
+    if len(versions) > 1:
+        ways.append(f"versions {joined(sorted(versions))} of the scorer")
+    if not ways:
         return []
+    how = "; ".join(ways)
     return [
         f"Verdicts were made in different ways ({how}): what differs between these logs may be the "
         "scoring. Score them alike before you compare them."

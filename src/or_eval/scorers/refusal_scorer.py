@@ -34,6 +34,7 @@ from or_eval.scorers.metrics import RATES
 from or_eval.scorers.provider import api_text, read_output
 from or_eval.scorers.score_record import as_score
 from or_eval.scorers.verdict import ProviderVerdict
+from or_eval.scorers.version import scorer_version
 from or_eval.scorers.visible_text import visible_text
 
 logger = getLogger(__name__)
@@ -48,7 +49,7 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 # stage says CORRECT; here a stage settles by being certain, of a refusal or of an answer alike.
 # `model_graded_qa` falls back to the model under test as its own grader, and shows the grader an
 # answer without a fence. `multi_scorer` keeps neither the votes' classes nor their reasons.
-@scorer(metrics=RATES)
+@scorer(metrics=RATES, version=scorer_version())
 def refusal(
     fusion: FusionName = "cascade",
     audit: float = 0.0,

@@ -11,7 +11,12 @@ from urllib.parse import quote
 import pandas as pd
 
 from or_eval.analysis.conditions import SYSTEM_PROMPT, settings_of
-from or_eval.analysis.configuration import judge_of, score_params, version_of
+from or_eval.analysis.configuration import (
+    judge_of,
+    score_params,
+    scorer_version_of,
+    version_of,
+)
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.wording import joined, named
 
@@ -124,6 +129,8 @@ def _scoring(head: LogHead, scorer: str) -> str:
     """Name the score and, where the log says it, how it came about."""
     params = score_params(head, scorer)
     said = [f"{key} {params[key]}" for key in ("fusion", "audit") if params.get(key)]
+    if version := scorer_version_of(head, scorer):
+        said.append(f"version {version}")
     return ", ".join([scorer, *said])
 
 
