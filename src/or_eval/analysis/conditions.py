@@ -150,8 +150,9 @@ def conditions(heads: Iterable[LogHead]) -> pd.DataFrame:
         for head in heads
         for one in head.conditions
     }
-    frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object).rename_axis("model")
-    return frame.fillna(NOT_SET)
+    columns = None if rows else ["base"]
+    frame = pd.DataFrame(rows.values(), index=list(rows), columns=columns, dtype=object)
+    return frame.rename_axis("model").fillna(NOT_SET)
 
 
 def base_models(heads: Iterable[LogHead]) -> dict[str, str]:

@@ -21,6 +21,8 @@ _COMMANDS = {
     "vote": "Count which prompts models refuse.",
     "report": "Write a report: findings, figures, tables.",
     "gate": "Fail a job where a model refuses too much, or too little.",
+    "snapshot": "Write down verdicts and settings, for others to rely on.",
+    "leaderboard": "Make a page of many snapshots.",
     "figures": "Draw one figure, or all that logs have data for.",
     "structure": "Relate the structure of prompts to refusal.",
     "crawl": "Find what people ask on the web.",

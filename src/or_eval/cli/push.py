@@ -27,9 +27,9 @@ def push(
 ) -> None:
     """Publish the data set in DIR on the Hugging Face Hub as REPO (OWNER/NAME).
 
-    DIR is the folder of a build, or a folder of Parquet files with a data card such as a build
-    makes. The set is checked, pushed in one commit, loaded back, and compared row by row. What an
-    earlier push put there and this set no longer has is removed.
+    DIR is the folder of a build, a snapshot, or a folder of Parquet files with a data card such as
+    a build makes. The set is checked, pushed in one commit, loaded back, and compared row by row.
+    What an earlier push put there and this set no longer has is removed.
 
     \b
     See what would be pushed:
@@ -46,13 +46,13 @@ def push(
     if dry_run:
         dataset = read_dataset(folder)
         _show(dataset, repo, private=private, revision=revision)
-        _check(dataset)
+        check_dataset(dataset)
         return
     build = build_of(folder)
     # A build would put other files there between the check and the push.
     with nullcontext() if build is None else locked(build):
         dataset = read_dataset(folder)
-        _check(dataset)
+        check_dataset(dataset)
         signed_in()
         target = look_at(dataset, repo, private=private, revision=revision)
         if not target.private and not yes:
@@ -63,7 +63,7 @@ def push(
         click.echo(f"Loaded back, and the same: {_sizes(dataset)}")
 
 
-def _check(dataset: DatasetFolder) -> None:
+def check_dataset(dataset: DatasetFolder) -> None:
     """Tell everything that is wrong with a data set, and stop where something is."""
     from or_eval.dataset_builders.errors import BuildError
     from or_eval.dataset_builders.publishing.push import hub_token
@@ -123,5 +123,9 @@ def _show(dataset: DatasetFolder, repo: str, *, private: bool, revision: str | N
 
 
 def _sizes(dataset: DatasetFolder) -> str:
+    from or_eval.analysis.snapshots import RESPONSES
+
     counts = ((name, dataset.table(name).num_rows) for name in dataset.configurations)
-    return ", ".join(f"{name} {count:,} prompts" for name, count in counts)
+    return ", ".join(
+        f"{name} {count:,}" + ("" if name == RESPONSES else " prompts") for name, count in counts
+    )

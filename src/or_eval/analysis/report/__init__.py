@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from or_eval.analysis.logs import LogPaths
     from or_eval.analysis.scorecard import Scorecard
 
-__all__ = ["write_comparison", "write_report", "write_scan_report"]
+__all__ = ["write_comparison", "write_leaderboard", "write_report", "write_scan_report"]
 
 _NEEDED = ("scipy", "altair", "vl_convert")
 
@@ -67,6 +67,7 @@ def write_report(
     from or_eval.analysis.progress import working
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.model_report import model_report, overview
+    from or_eval.analysis.report.tested import title_of
     from or_eval.analysis.responses import read_logs
 
     check_place(Path(out))
@@ -77,7 +78,11 @@ def write_report(
     for name, part in parts.items():
         with working(f"Comparing models {name}"):
             reports[name] = model_report(part, scorecard)
-    [report] = reports.values() if len(reports) == 1 else [overview(reports, read)]
+    if len(reports) == 1:
+        [report] = reports.values()
+    else:
+        title = f"Over-refusal of {title_of(read.heads)}"
+        report = overview(reports, title, read.prompts)
     return write_folder(report, Path(out), read)
 
 
@@ -146,6 +151,35 @@ def write_scan_report(scans: Sequence[Path], out: str | PathLike[str]) -> Path:
 
     check_place(Path(out))
     return write_folder(scan_report(read_scans(scans)), Path(out))
+
+
+def write_leaderboard(snapshots: Sequence[Path], out: str | PathLike[str]) -> Path:
+    """Write a page over snapshots.
+
+    Args:
+        snapshots: Folders of snapshots, or folders that hold such.
+        out: Folder to write; an older page there is replaced.
+
+    Returns:
+        The path of the page's ``index.html``.
+
+    Raises:
+        LogError: There is no snapshot, one isn't as it should be, two hold the same, or `out` holds
+            something else.
+        PrerequisiteError: An optional dependency is missing.
+    """
+    _check_needs()
+    from or_eval.analysis.progress import tracked, working
+    from or_eval.analysis.report.folder import check_place, write_folder
+    from or_eval.analysis.report.leaderboard_report import leaderboard_report
+    from or_eval.analysis.snapshots import find_snapshots, read_snapshot
+
+    check_place(Path(out))
+    folders = find_snapshots(snapshots)
+    read = [(folder, read_snapshot(folder)) for folder in tracked(folders, "Reading snapshots")]
+    with working("Comparing models"):
+        report = leaderboard_report(read)
+    return write_folder(report, Path(out))
 
 
 def _check_needs(*needed: str, extra: str = "report") -> None:

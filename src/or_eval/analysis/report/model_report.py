@@ -16,7 +16,6 @@ from or_eval.analysis.report.contents import Browser, Report, ReportTable, worde
 from or_eval.analysis.report.model_tables import model_tables, models_table
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
-from or_eval.analysis.responses import Logs
 from or_eval.analysis.scorecard import CardCoverage, Scorecard, card_coverage
 from or_eval.analysis.tables import plain, records
 from or_eval.analysis.wording import MEASURE_NAMES
@@ -102,12 +101,13 @@ def _findings(
     }
 
 
-def overview(parts: dict[str, Report], logs: Logs) -> Report:
+def overview(parts: dict[str, Report], title: str, prompts: pd.DataFrame) -> Report:
     """Put reports on single benchmarks behind a page that shows the rates of all, never pooled.
 
     Args:
         parts: A report for each benchmark, by its name.
-        logs: The frames of all logs.
+        title: Title of the page.
+        prompts: Prompt records of all.
     """
     first = next(iter(parts.values()))
     runs = pd.concat([part.runs.frame for part in parts.values()], ignore_index=True)
@@ -126,8 +126,8 @@ def overview(parts: dict[str, Report], logs: Logs) -> Report:
     }
     return first._replace(
         kind="benchmarks",
-        title=f"Over-refusal of {title_of(logs.heads)}",
-        tested=facts(runs, logs.prompts),
+        title=title,
+        tested=facts(runs, prompts),
         headline=headline._replace(frame=_beside(headlines)),
         answers=said,
         picks=[],

@@ -40,6 +40,8 @@ from or_eval.sources import catalogue
 
 TAG = "or-eval"
 """Tag by which a push knows a data set that an earlier one put there."""
+SNAPSHOT_TAG = "or-eval-snapshot"
+"""Tag of a data set that holds verdicts (:mod:`or_eval.analysis.snapshots`), not prompts."""
 SENSITIVE_TAG = "not-for-all-audiences"
 SOURCES = "or_eval_sources"
 """Key of a card's header under which the licence of each source of its rows stands."""
@@ -234,21 +236,29 @@ def _header(
         }
         for name in published
     ]
-    # The Hub knows languages, not mixtures or scripts.
-    tags = {tag.partition("-")[0] for spoken in rows.languages for tag in spoken.split("+")}
     sensitive = [SENSITIVE_TAG] if rows.labels[Label.TOXIC.value] else []
     licences: Any = {SOURCES: {source.name: source.licence for source in sources}}
     data = DatasetCardData(
-        language=sorted(tags - {"und"}),
+        language=languages_of(rows.languages),
         license=params.licence.lower(),
         task_categories=["text-generation"],
-        size_categories=[next((name for most, name in _SIZES if rows.rows < most), "1M<n<10M")],
+        size_categories=[size_of(rows.rows)],
         pretty_name=title,
         tags=list(dict.fromkeys([*_TAGS, *sensitive, *params.tags])),
         configs=configs,
         **licences,
     )
     return str(data.to_yaml(line_break="\n"))
+
+
+def languages_of(spoken: Iterable[str]) -> list[str]:
+    """Give languages as the Hub knows them, without mixtures or scripts."""
+    return sorted({tag.partition("-")[0] for one in spoken for tag in one.split("+")} - {"und"})
+
+
+def size_of(rows: int) -> str:
+    """Give the size of a set by the Hub's names."""
+    return next((name for most, name in _SIZES if rows < most), "1M<n<10M")
 
 
 def _categories(published: Published, taxonomy: str) -> list[tuple[str, str, list[int]]]:

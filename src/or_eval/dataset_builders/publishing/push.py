@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from or_eval.dataset_builders.engine.rows import columns
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import REPOSITORY, TAG
 from or_eval.dataset_builders.publishing.dataset_folder import (
@@ -224,8 +223,8 @@ def _differences(pushed: list[dict[str, Any]], found: list[dict[str, Any]]) -> I
     for number, (ours, theirs) in enumerate(zip(pushed, found, strict=False), start=1):
         if ours.keys() != theirs.keys():
             yield f"row {number}: the columns there are {', '.join(theirs)}"
-        for column in columns().names:
-            if ours[column] != theirs[column]:
+        for column in ours:
+            if ours[column] != theirs.get(column):
                 yield f"row {number}, column '{column}': {shown(theirs[column])} is there"
 
 

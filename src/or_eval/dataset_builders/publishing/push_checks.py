@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from or_eval.analysis.snapshots import ABOUT, snapshot_problems
 from or_eval.dataset_builders.engine.rows import RESPONSE, columns
-from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SOURCES, TAG
+from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SNAPSHOT_TAG, SOURCES, TAG
 from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder, tags_of
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_problem
 from or_eval.dataset_builders.publishing.local_paths import (
@@ -39,6 +40,7 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
     """Give everything that is wrong with a data set, a line each; secrets must be in no file."""
     found = [*_card_problems(folder), *_file_problems(folder)]
     found += _leaks_of_other_files(folder, secrets)
+    snapshot = is_snapshot(folder)
     labels: dict[str, tuple[str, str]] = {}
     sources: Counter[str] = Counter()
     for name, path in folder.configurations.items():
@@ -51,12 +53,16 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
             continue
         rows = table.to_pylist()
         told = _first(_leaks(table, rows, secrets))
-        if wrong := _schema_problem(table.schema):
+        if snapshot:
+            pass  # its own rows are looked at below
+        elif wrong := _schema_problem(table.schema):
             told.append(wrong)
         else:
             told += _row_problems(name, rows, labels)
             sources.update(str(row["source"]) for row in rows)
         found += [f"{path}: {problem}" for problem in told]
+    if snapshot:
+        return [*found, *snapshot_problems(folder.path)]
     found += _licence_problems(folder, sources)
     toxic = any(label == Label.TOXIC.value for label, _ in labels.values())
     if toxic and SENSITIVE_TAG not in tags_of(folder.header):
@@ -64,9 +70,14 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
     return found
 
 
+def is_snapshot(folder: DatasetFolder) -> bool:
+    """Tell whether a data set holds verdicts, not prompts."""
+    return SNAPSHOT_TAG in tags_of(folder.header)
+
+
 def _card_problems(folder: DatasetFolder) -> Iterator[str]:
     for key in ("license", "language", "pretty_name", "configs"):
-        if not folder.header.get(key):
+        if not folder.header.get(key) and not (key == "language" and is_snapshot(folder)):
             yield f"{CARD}: the header has no '{key}'"
     if TAG not in tags_of(folder.header):
         yield f"{CARD}: the header lacks the tag {TAG}, by which a later push knows the set"
@@ -101,6 +112,8 @@ def _file_problems(folder: DatasetFolder) -> Iterator[str]:
     for path in folder.files:
         if (folder.path / path).is_symlink():
             yield f"{path}: is a link; put the file itself there"
+        elif path == ABOUT and is_snapshot(folder):
+            pass
         elif path not in named and path.casefold().endswith(_DATA):
             yield f"{path}: belongs to no configuration of the card"
 
@@ -140,7 +153,8 @@ def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
 
 def _facts(row: dict[str, Any]) -> list[Any]:
     """Give what a row holds beside its prompt, with what its ``meta`` holds."""
-    return [_meta(row), *(row.get(name) for name in ("source", "method", "category"))]
+    names = ("source", "method", "category", "model", "task", "benchmark")
+    return [_meta(row), *map(row.get, names)]
 
 
 def _meta(row: dict[str, Any]) -> Any:
