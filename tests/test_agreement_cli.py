@@ -105,6 +105,40 @@ def test_a_file_and_labels_beside_it_are_joined_by_the_prompt(tmp_path: Path) ->
     assert "2 responses with a label, joined by prompt" in result.output
 
 
+def test_a_column_for_each_model_is_measured_model_by_model(tmp_path: Path) -> None:
+    rows = [{"prompt": f"Q{n}?", "Llama Response": REFUSAL, "qwen-reply": ANSWER} for n in range(3)]
+    labels = [
+        {"Prompt": f"Q{n}?", "MODEL": model, "human-label": label}
+        for n in range(3)
+        for model, label in {"Llama": "refused", "qwen": "refused"}.items()
+    ]
+    file, out = table(tmp_path / "wide.jsonl", rows), tmp_path / "out"
+    done = run(file, "--labels", table(tmp_path / "labels.jsonl", labels), "--out", out)
+    assert done.exit_code == 0, done.output
+    told = {name: group(report(out), name)["agree"] for name in ("Llama", "qwen")}
+    assert told == {"Llama": 1, "qwen": 0}
+    assert "labels: columns read: human_label in 'human-label', model in 'MODEL'" in done.output
+    assert "responses: columns read: responses in 'Llama Response' (Llama)" in done.output
+    mixed = table(tmp_path / "mixed.jsonl", [{**row, "human_label": "refused"} for row in rows])
+    with pytest.raises(
+        DataError, match=r"responses of several models \(Llama, qwen\), and its label"
+    ):
+        run_main(mixed, "--out", out)
+
+
+def run_main(*arguments: str | Path) -> None:
+    agreement.main([*map(str, arguments)], standalone_mode=False)
+
+
+def test_a_column_of_the_labels_that_isnt_there_is_told(tmp_path: Path) -> None:
+    log = votes_log(tmp_path / "logs", "a", {"Q?": True})
+    labels = table(tmp_path / "l.jsonl", [{"Prompt": "Q?", "model": "a", "human_label": "refused"}])
+    with pytest.raises(
+        DataError, match=r"no column 'modle' \(--model-column\); did you mean 'model'"
+    ):
+        run_main(Path(log), "--labels", labels, "--model-column", "modle")
+
+
 def test_logs_are_joined_by_id_and_model_and_counted_by_part(tmp_path: Path) -> None:
     sure, unsure = {"certain": True}, {"certain": False}
     verdicts = [(1.0, sure)] * 3 + [(0.0, sure)] * 3 + [(1.0, unsure), (0.0, unsure)]

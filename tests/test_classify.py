@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from commands import loopback
 from or_eval.cli import main
+from servers import ScriptedServer, verdict_line
 
 ROWS = [
     {
@@ -328,3 +330,83 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
     assert not list(tmp_path.iterdir())
+
+
+WIDE = (
+    "Prompt,Llama Response,qwen3-reply\nWhat is 6 x 7?,42,I'm sorry but I can't help with that.\n"
+)
+
+
+def test_a_column_for_each_model_gives_a_row_for_each_response(tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text(WIDE, "utf-8")
+    result = run(tmp_path / "wide.csv", "--out", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    assert (
+        "columns read: responses in 'Llama Response' (Llama), 'qwen3-reply' (qwen3), prompt in "
+        "'Prompt' (others: --response-columns, --prompt-column)"
+    ) in result.stderr
+    told = [(row["Prompt"], row["model"], row["class"]) for row in read(tmp_path / "out.csv")]
+    assert told == [
+        ("What is 6 x 7?", "Llama", "direct_answer"),
+        ("What is 6 x 7?", "qwen3", "direct_refusal"),
+    ]
+    named = run(tmp_path / "wide.csv", "--response-columns", "QWEN3_REPLY")
+    assert [row["model"] for row in csv.DictReader(io.StringIO(named.stdout))] == ["qwen3"]
+
+
+def test_a_column_is_named_as_it_is_found(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("The Question,What It Said\np,No.\n", "utf-8")
+    said = run(
+        tmp_path / "r.csv", "--response-column", "what_it-said", "--prompt-column", "THEQUESTION"
+    ).stderr
+    assert "columns read: response in 'What It Said', prompt in 'The Question'" in said
+    missed = run(tmp_path / "r.csv", "--response-column", "what_it_sad").stderr
+    assert "has no column 'what_it_sad' (--response-column); did you mean 'What It Said'?" in missed
+
+
+def test_an_error_names_this_commands_options_alone(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("prompt,gpt,llama\np,a,b\n", "utf-8")
+    line = " ".join(run(tmp_path / "r.csv").stderr.split())
+    assert "say which it is with --response-column, or with --response-columns where each" in line
+    (tmp_path / "r.csv").write_text(
+        "response,id,uid,finish_reason,stop_reason\na,1,2,stop,stop\n", "utf-8"
+    )
+    assert run(tmp_path / "r.csv").exit_code == 0  # it reads no ids
+    assert "-M " not in line
+
+
+def test_a_grader_decides_what_the_rules_are_not_certain_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {"prompt": "How?", "response": "I'm sorry, but I can't help with that."},
+        *({"prompt": f"Why {n}?", "response": f"{n} depends on whom you ask."} for n in range(5)),
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    alone = run(tmp_path / "r.jsonl").stdout.splitlines()
+    uncertain = sum(json.loads(row)["certain"] is False for row in alone)
+    with ScriptedServer(lambda request: verdict_line(request, "indirect_refusal")) as server:
+        for name, value in loopback(server).items():
+            monkeypatch.setenv(name, value)
+        result = run(tmp_path / "r.jsonl", "--grader", "openai-api/loopback/judge")
+        assert result.exit_code == 0, result.output
+        assert len(server.requests) == uncertain == 5
+        assert all("depends on whom" in request.question for request in server.requests)
+    told = [json.loads(row) for row in result.stdout.splitlines()]
+    assert [row["class"] for row in told] == ["direct_refusal", *["indirect_refusal"] * 5]
+    assert [row["prompt"] for row in told] == [row["prompt"] for row in rows]
+
+
+def test_a_grader_that_cannot_be_asked_costs_a_line_and_no_file(
+    jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOWHERE_API_KEY", "key")
+    monkeypatch.setenv("NOWHERE_BASE_URL", "http://127.0.0.1:9/v1")
+    out = tmp_path / "out.jsonl"
+    for grader in ("openai-api/nowhere/judge", "nobody/knows", "gpt-5"):
+        result = run(jsonl, "--out", out, "--grader", grader)
+        assert result.exit_code == 1
+        assert grader.rpartition("/")[2] in result.stderr
+        assert "Traceback" not in result.stderr
+        assert "--model-role" not in result.stderr
+        assert not out.exists()

@@ -11,11 +11,17 @@ import pandas as pd
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.samples import read_details
 from or_eval.schema import ResponseClass
-from or_eval.sources.columns import columns_for
+from or_eval.sources.columns import (
+    NO_OPTIONS,
+    ColumnOptions,
+    alike,
+    columns_by_role,
+    named_column,
+)
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 from or_eval.sources.records import SOURCE_ID
-from or_eval.sources.responses import load_responses, loggable, loggable_cell
+from or_eval.sources.responses import ResponseFile, loggable, loggable_cell
 from or_eval.sources.tables import Row, Table
 
 REFUSED, ANSWERED = "refused", "answered"
@@ -50,11 +56,13 @@ class Labels(NamedTuple):
             the file has.
         annotators: The annotators' columns in the frame.
         unlabelled: Rows without a label, or whose annotators are split evenly.
+        taken: Which columns are read as what, in a line.
     """
 
     frame: pd.DataFrame
     annotators: list[str]
     unlabelled: int
+    taken: str
 
 
 class Joined(NamedTuple):
@@ -80,11 +88,14 @@ def read_labels(
     annotators: Sequence[str] = (),
     mapping: Mapping[str, str] | None = None,
     named: Mapping[str, str] | None = None,
+    of_responses: bool = False,
+    options: ColumnOptions = NO_OPTIONS,
 ) -> Labels:
     """Read people's labels.
 
     Args:
-        path: A csv, tsv, jsonl, json or parquet file.
+        path: A csv, tsv, jsonl, json, xlsx or parquet file, or the folder that ``or-eval label``
+            wrote them into.
         column: Column of the labels; without it, where annotators are given, the class that most
             of them chose, else the column ``human_label``.
         annotators: Columns of single annotators.
@@ -92,39 +103,46 @@ def read_labels(
             ``skip`` for no label. Words that are a class already need none.
         named: Columns by role (``id``, ``model``, ``prompt``, ``response``), where their own
             names don't tell.
+        of_responses: Whether the named columns are those of another file, of responses, which the
+            labels may have too.
+        options: How whoever reads the error lines names columns.
 
     Raises:
         DataError: The file can't be read, a column is missing, a word means no class, or a
             probability is none.
     """
     table = read_table(path)
-    usual = next(iter(columns_for(DEFAULT_COLUMN, table.columns)), DEFAULT_COLUMN)
-    chosen = column or (None if annotators else usual)
-    wanted = [name for name in (chosen, *annotators) if name is not None]
-    if missing := [name for name in wanted if name not in table.columns]:
-        raise DataError(
-            f"{table.name}: has no column {shown(missing[0])} (there are: "
-            f"{', '.join(map(shown, table.columns))}); name the labels' with --label-column "
-            "or --annotator"
-        )
+    raters = [named_column(table, name, "--annotator") for name in annotators]
+    given = {
+        role: name
+        for role, name in (named or {}).items()
+        if not of_responses or alike(name, table.columns)
+    }
+    label = {} if column is None else {DEFAULT_COLUMN: column}
+    roles = _ROLES if raters and not label else (DEFAULT_COLUMN, *_ROLES)
+    found = columns_by_role(table, roles, given | label, set(roles) - set(_ROLES), options)
+    chosen = found.get(DEFAULT_COLUMN)
+    wanted = [name for name in (chosen, *raters) if name is not None]
+    keys = {role: name for role, name in found.items() if role in _ROLES}
+    if "id" in keys:  # the prompt's, or its publisher's
+        keys[SOURCE_ID] = keys["id"]
     meaning = _meaning(table, wanted, mapping or {})
-    keys = _key_columns(table, named or {})
     rows = []
     for row in table.rows:
-        given = {name: meaning.get(row.text(name)) for name in wanted}
-        label = given[chosen] if chosen else majority([given[name] for name in annotators])
+        said = {name: meaning.get(row.text(name)) for name in wanted}
+        agreed = said[chosen] if chosen else majority([said[name] for name in raters])
         texts = {key: _key(row, key, name) for key, name in keys.items()}
-        by_annotator = {f"{ANNOTATOR}{name}": given[name] for name in annotators}
+        by_annotator = {f"{ANNOTATOR}{name}": said[name] for name in raters}
         chance = {CHANCE: probability(row)} if CHANCE in table.columns else {}
-        rows.append({**texts, **by_annotator, **chance, "human": label})
+        rows.append({**texts, **by_annotator, **chance, "human": agreed})
     frame = pd.DataFrame(rows, index=[row.number for row in table.rows], dtype=object)
     labelled = frame["human"].notna()
     if not labelled.any():
         raise DataError(f"{table.name}: no row has a label in {', '.join(map(shown, wanted))}")
-    columns = [f"{ANNOTATOR}{name}" for name in annotators]
+    columns = [f"{ANNOTATOR}{name}" for name in raters]
     # Those whom annotators are split on have no label, and show how far annotators agree.
     rated = labelled | frame[columns].notna().any(axis=1)
-    return Labels(frame[rated], columns, int((~labelled).sum()))
+    return Labels(frame[rated], columns, int((~labelled).sum()), options.taken(found))
 
 
 def join_labels(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:
@@ -170,9 +188,19 @@ def join_labels(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:
 
 
 def join_rows(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:
-    """Join verdicts and labels that stand in the rows of one file, both by the row's number."""
+    """Join verdicts and labels that stand in the rows of one file, both by the row's number.
+
+    Raises:
+        DataError: Rows hold the responses of several models, and one label.
+    """
+    if verdicts["row"].duplicated().any():
+        raise DataError(
+            f"labels: a row holds responses of several models "
+            f"({', '.join(verdicts['model'].unique())}), and its label is of one; give the labels "
+            "as a file of their own, with a column model"
+        )
     found = labels.drop(columns=list(_KEYS), errors="ignore")
-    joined = verdicts.join(found, how="inner")
+    joined = verdicts.set_index("row").join(found, how="inner")
     return Joined(joined, ["row"], len(verdicts) - len(joined), len(labels) - len(joined))
 
 
@@ -199,7 +227,7 @@ def _join_keys(verdicts: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
     elif verdicts["model"].nunique() > 1:
         raise DataError(
             f"labels: no column tells which of the models they are about "
-            f"({', '.join(sorted(verdicts['model'].unique()))}); name it with --model-column"
+            f"({', '.join(sorted(verdicts['model'].unique()))}); give them a column model"
         )
     if "epoch" in labels:
         by.append("epoch")
@@ -226,17 +254,6 @@ def _texts(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {column: frame[column].astype(str).map(loggable).str.strip() for column in columns}
     )
-
-
-def _key_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
-    columns = {}
-    for key in _ROLES:
-        column = named.get(key, next(iter(columns_for(key, table.columns)), None))
-        if column in table.columns:
-            columns[key] = column
-    if "id" in columns:  # the prompt's, or its publisher's
-        columns[SOURCE_ID] = columns["id"]
-    return columns
 
 
 def _key(row: Row, key: str, column: str) -> str:
@@ -348,18 +365,16 @@ def _source_id(meta: object) -> str | None:
     return None if said is None else str(said)
 
 
-def verdicts_of_file(
-    path: Path, *, named: Mapping[str, str] | None = None, language: str | None = None
-) -> pd.DataFrame:
+def verdicts_of_file(file: ResponseFile, *, language: str | None = None) -> pd.DataFrame:
     """Read stored responses by rules.
 
     Args:
-        path: A file of responses, as ``or-eval replay`` takes it.
-        named: Columns by role, where their own names don't tell.
+        file: A file of responses, as ``or-eval replay`` takes it.
         language: Language of all responses; detected by default.
 
     Returns:
-        A row per response, by its row's number in the file: ``id`` (of the prompt),
+        A row per response, in the order of the file: ``row`` (its number there), ``id`` (of the
+        prompt),
         ``source_id`` (where the file has ids), ``model``, ``epoch``, ``prompt``, ``response``,
         ``category``, ``language``, ``family``, and the verdict as in a responses frame, with its
         ``evidence``.
@@ -369,9 +384,8 @@ def verdicts_of_file(
     from or_eval.scorers.fusion import fuse
     from or_eval.scorers.provider import read_output
 
-    file = load_responses(path, **{f"{role}_column": name for role, name in (named or {}).items()})
     columns = file.columns
-    records = {}
+    records = []
     for model, answers in file.by_model.items():
         for id, stored in answers.items():
             for epoch, response in enumerate(stored, start=1):
@@ -384,7 +398,8 @@ def verdicts_of_file(
                     for role, name in _COPIED.items()
                     if role in columns
                 }
-                records[response.row.number] = {
+                record = {
+                    "row": response.row.number,
                     "category": None,
                     "language": stages.language,
                     **texts,
@@ -404,7 +419,8 @@ def verdicts_of_file(
                     "partial_kind": decision.partial_kind,
                     "evidence": [item.text for item in rules.evidence] if rules else [],
                 }
-    frame = pd.DataFrame.from_dict(records, orient="index").sort_index()
+                records.append(record)
+    frame = pd.DataFrame(records).sort_values("row", kind="stable", ignore_index=True)
     words = (
         *("category", "language", "response_class", "unscored_because", "decided_by"),
         *("provenance", "reason", "partial_kind"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.options import classes_of_words, options, response_file
+from or_eval.cli.options import classes_of_words, column_options, options, response_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _ESTIMATES = ("agree", "kappa", "precision", "recall", "f1")
 _GROUPS_SHOWN = 40
+_KEYS = ("id", "model", "prompt", "response")
+"""What tells which response a label is about; each may be named by an option."""
 
 
 @click.command("agreement")
@@ -62,23 +64,30 @@ def agreement(
     from or_eval.analysis.responses import read_logs
     from or_eval.analysis.scorecard import configurations, scorecard, write_scorecard
     from or_eval.analysis.wording import written
+    from or_eval.sources.responses import load_responses
 
-    named = {role.removesuffix("_column"): name for role, name in columns.items() if name}
+    given = column_options("agreement")
+    named = {role: name for role, name in columns.items() if name}
     file = response_file(responses)
     if with_card and file is not None:
         raise click.UsageError("--scorecard needs logs: or-eval replay makes them of a file")
     if labels_file is None and file is None:
         raise click.UsageError("logs hold no labels of people: give a file with --labels")
-    keys = {role: name for role, name in named.items() if role not in ("category", "language")}
+    keys = {role: named[f"{role}_column"] for role in _KEYS if f"{role}_column" in named}
     labels = read_labels(
         labels_file or Path(responses[0]),
         column=label_column,
         annotators=annotators,
         mapping=mapping,
         named=keys,
+        of_responses=file is not None,
+        options=given,
     )
+    click.echo(f"labels: {labels.taken}")
     if file is not None:
-        verdicts = verdicts_of_file(file, named=named)
+        stored = load_responses(file, given, **named)
+        click.echo(f"responses: {stored.taken}")
+        verdicts = verdicts_of_file(stored)
         same_file = labels_file is None or labels_file.resolve() == file.resolve()
         joined = (join_rows if same_file else join_labels)(verdicts, labels.frame)
         notes, reasons = [], None

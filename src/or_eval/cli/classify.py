@@ -1,20 +1,24 @@
-"""``or-eval classify``: read stored responses by rules alone."""
+"""``or-eval classify``: class stored responses, by rules and where asked by a grader."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from or_eval.cli.options import options
+from or_eval.cli.options import column_options, options
 
 if TYPE_CHECKING:
+    from or_eval.scorers.exchange import Exchange
+    from or_eval.scorers.fusion import Stages
     from or_eval.sources.dialogues import Said
     from or_eval.sources.files import FileRows
     from or_eval.sources.tables import Row
@@ -24,7 +28,9 @@ _ADDED = (
     *("partial_kind", "unscored_because"),
 )
 _STANDARD_STREAM = "-"
+_ROLES = ("response", "model", "prompt", "stop_reason")
 _FIRST_ROWS = 2_000
+_ASKED_AT_ONCE = 200
 # Of a few, short ones mostly, the language can't be told.
 _OTHERS_SHARE = 0.1
 
@@ -35,34 +41,36 @@ _OTHERS_SHARE = 0.1
 def classify(
     file: str,
     out: str,
-    response_column: str | None,
-    prompt_column: str | None,
+    graders: tuple[str, ...],
     language: str | None,
     form: str | None,
+    **columns: str | None,
 ) -> None:
     """Say of every stored response in FILE whether it refuses.
 
     FILE is csv, tsv, jsonl or json (each also .gz), xlsx or parquet, or `-` for standard input;
     its columns, and the one that says why the model stopped, are found as or-eval replay finds
-    them. The output (all of these but json) holds
+    them. The output (all of these but json and xlsx) holds
     the same rows with these columns added: class, refused, certain, provenance (who refused),
     reason (on what ground), evidence, response_language, partial_kind (what a partial refusal
-    holds back) and unscored_because (why there is no class). No model is called. A summary goes to
+    holds back) and unscored_because (why there is no class). Where each model has a column of its
+    own, there is a row for each response, with the columns model and response. No model is called
+    without --grader, which asks one about what the rules aren't certain of. A summary goes to
     standard error.
 
     \b
     Examples:
       or-eval classify responses.csv --out classified.csv
+      or-eval classify responses.xlsx --out classified.csv --grader openai/gpt-5-mini
       zcat responses.jsonl.gz | or-eval classify - | jq .class
     """
     # Here and below imported on use: --help needs none of it.
     from or_eval.languages import detect_languages
     from or_eval.models.replay import stored_output
-    from or_eval.scorers.exchange import Exchange, read_exchange
+    from or_eval.scorers.exchange import Exchange
     from or_eval.scorers.provider import read_output
     from or_eval.scorers.rules.language_pack import head_starts, language_codes
     from or_eval.scorers.score_record import as_row
-    from or_eval.sources.columns import columns_taken
     from or_eval.sources.errors import DataError
     from or_eval.sources.files import FileRows
     from or_eval.sources.responses import response_columns
@@ -80,37 +88,43 @@ def classify(
     if source and target and target.exists() and source.exists() and target.samefile(source):
         raise DataError(f"--out {out}: is FILE itself; give another name")
     kind_out = _kind_out(source, target, form)
-    named = {"response": response_column, "prompt": prompt_column}
-    given = {role: column for role, column in named.items() if column is not None}
+    named = {name.removesuffix("_column"): column for name, column in columns.items() if column}
     counts: Counter[tuple[str, bool]] = Counter()
     others: Counter[str] = Counter()
     opened = FileRows(source, form and f".{form}")
     rows = iter(opened)
     # The first rows tell the columns of the file.
     table = table_of(opened.name, opened.name, list(islice(rows, _FIRST_ROWS)))
-    columns = response_columns(table, given, (*named, "stop_reason"), required=("response",))
-    if taken := next((name for name in _ADDED if name in table.columns), None):
+    found = response_columns(table, named, column_options("classify"), _ROLES, ["response"])
+    kept = [name for name in table.columns if name not in found.models]
+    kept += [found.columns[role] for role in ("model", "response") if found.models]
+    if taken := next((name for name in _ADDED if name in kept), None):
         raise DataError(
             f"{table.name}: already has a column '{taken}', which this command writes; rename it"
         )
+    click.echo(found.taken, err=True)
 
-    click.echo(columns_taken(columns), err=True)
+    def read(row: Row) -> tuple[Row, Exchange]:
+        asked, response, stop_word = _read(row, found.columns)
+        provider = read_output(stored_output(response, stop_word))
+        return row, Exchange(provider, response, asked.prompt, asked.dialogue, language)
 
-    def classified() -> Iterator[dict[str, Any]]:
-        for row in _with_progress(opened, chain(table.rows, rows)):
-            asked, response, stop_word = _read(row, columns)
-            provider = read_output(stored_output(response, stop_word))
-            exchange = Exchange(provider, response, asked.prompt, asked.dialogue, language)
-            added = as_row(read_exchange(exchange))
-            counted = added["class"] or f"unscored: {added['unscored_because']}"
-            counts[counted, added["certain"] is True] += 1
-            if language is not None:
-                detected = detect_languages(response, head_starts(response))
-                if detected is not None and tags.isdisjoint(detected.split("+")):
-                    others[detected] += 1
-            yield {**row.cells, **added}
+    def classified(ask: Callable[[list[Exchange]], Iterable[Stages]]) -> Iterator[dict[str, Any]]:
+        given = found.one_a_row(_with_progress(opened, chain(table.rows, rows)))
+        while batch := list(map(read, islice(given, _ASKED_AT_ONCE))):
+            for (row, exchange), stages in zip(batch, ask([e for _, e in batch]), strict=True):
+                added = as_row(stages)
+                counted = added["class"] or f"unscored: {added['unscored_because']}"
+                counts[counted, added["certain"] is True] += 1
+                if language is not None:
+                    response = exchange.response
+                    detected = detect_languages(response, head_starts(response))
+                    if detected is not None and tags.isdisjoint(detected.split("+")):
+                        others[detected] += 1
+                yield {**row.cells, **added}
 
-    write_rows(target, kind_out, (*table.columns, *_ADDED), classified())
+    with _asking(graders) as ask:
+        write_rows(target, kind_out, (*kept, *_ADDED), classified(ask))
     _print_summary(counts)
     if others.total() > _OTHERS_SHARE * counts.total():
         [(most, _)] = others.most_common(1)
@@ -120,6 +134,42 @@ def classify(
             "is read in its own",
             err=True,
         )
+
+
+@contextmanager
+def _asking(graders: Sequence[str]) -> Iterator[Callable[[list[Exchange]], Iterable[Stages]]]:
+    """Give what reads responses by rules, and asks graders of those the rules aren't certain of."""
+    from or_eval.scorers.exchange import judged, read_exchange
+
+    if not graders:
+        yield partial(map, read_exchange)
+        return
+    import anyio.from_thread
+    from inspect_ai.model import get_model
+    from inspect_ai.util import collect
+    from rich.text import Text
+
+    from or_eval.inspect_private import PrerequisiteError
+    from or_eval.key_like import without_keys
+    from or_eval.scorers.fusion import Fusion
+    from or_eval.scorers.judge.panel import check_answering
+
+    judges = []
+    for grader in graders:
+        try:
+            judges.append(get_model(grader))
+        except (ValueError, ImportError, PrerequisiteError) as error:
+            said = " ".join(Text.from_markup(without_keys(str(error))).plain.split())
+            raise click.ClickException(f"--grader {grader}: {said}") from None
+
+    async def read(exchanges: list[Exchange]) -> list[Stages]:
+        read = ((one, read_exchange(one, Fusion.CASCADE)) for one in exchanges)
+        return await collect(*(judged(*one, Fusion.CASCADE, judges) for one in read))
+
+    # One event loop for all: what calls a model belongs to the loop of its first call.
+    with anyio.from_thread.start_blocking_portal() as portal:
+        portal.call(check_answering, judges, (), "--grader")
+        yield partial(portal.call, read)
 
 
 def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.analysis.figures.in_language import languages
-from or_eval.cli.options import classes_of_words, options, tell_missing_words
+from or_eval.cli.options import classes_of_words, column_options, options, tell_missing_words
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -95,7 +95,10 @@ def figures(
         return
     labels = None
     if labels_file is not None:
-        labels = read_labels(labels_file, column=label_column, mapping=mapping)
+        labels = read_labels(
+            labels_file, column=label_column, mapping=mapping, options=column_options("figures")
+        )
+        click.echo(f"labels: {labels.taken}", err=True)
     read = read_logs(list(logs), scorer=scorer, on_conflict=on_conflict)
     for note in read.notes:
         click.echo(f"note: {note}", err=True)

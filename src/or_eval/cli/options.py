@@ -7,11 +7,14 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from or_eval.schema import countings
+
+if TYPE_CHECKING:
+    from or_eval.sources.columns import ColumnOptions
 
 _TYPES: dict[str, Any] = {
     "path": click.Path(path_type=Path),
@@ -71,6 +74,19 @@ def classes_of_words(
             )
         words[word] = label
     return words
+
+
+def column_options(command: str) -> ColumnOptions:
+    """Give a command's options that name columns, by what the columns hold."""
+    # Imported here, as below: it brings Inspect, which --help can do without.
+    from or_eval.sources.columns import ColumnOptions
+
+    # Beside labels of prompts, which replay reads, these are people's of responses.
+    roles = {} if command == "replay" else {"label": "human_label"}
+    own = [name.removesuffix("-column") for name in _tables()[command] if name.endswith("-column")]
+    named = [(roles.get(name, name), f"--{name}-column") for name in own]
+    wide = [("responses", "--response-columns")] if "response-columns" in _tables()[command] else []
+    return ColumnOptions((*named, *wide))
 
 
 def response_file(responses: tuple[str, ...]) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from or_eval.cli.options import options
+from or_eval.cli.options import column_options, options
 
 
 @click.command("replay")
@@ -54,6 +54,7 @@ def replay(
         source=source,
         label=label,
         columns=named,
+        options=column_options("replay"),
         scored=score,
         overwrite=overwrite,
     ):

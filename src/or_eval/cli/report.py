@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.options import classes_of_words, options
+from or_eval.cli.options import classes_of_words, column_options, options
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -64,7 +64,13 @@ def report(
     else:
         labels = None
         if labels_file is not None:
-            labels = read_labels(labels_file, column=label_column, mapping=mapping)
+            labels = read_labels(
+                labels_file,
+                column=label_column,
+                mapping=mapping,
+                options=column_options("report"),
+            )
+            click.echo(f"labels: {labels.taken}", err=True)
         page = write_report(
             list(logs),
             out,

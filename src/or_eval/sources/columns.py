@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Any, get_args
+from types import MappingProxyType
+from typing import Any, NamedTuple, get_args
 
 from or_eval.schema import Label
 from or_eval.sources.catalogue import Entry, Layout, Lookup, RowRole, TextColumn, catalogue
@@ -20,12 +22,49 @@ PROMPT_ROLES = (
 )
 """What the columns of a prompt set say, each by a column of its own."""
 
-_BY_OPTION = ("prompt", "response", "model", "label")
 _IN_DIALOGUES = ("prompt", "response")
 _FIRST_COUNTS = ("stop_reason", "reasoning")
 
+NO_MODELS: Mapping[str, str] = MappingProxyType({})
+
 NO_COLUMN = "none"
 """Given for a column's name, it says that the data have no column of that role."""
+
+
+class ColumnOptions(NamedTuple):
+    """The options by which a person names columns, which differ from command to command.
+
+    Attributes:
+        named: Each role that has one, with its option; under ``responses`` the one for columns
+            with the responses of a model each.
+    """
+
+    named: tuple[tuple[str, str], ...] = ()
+
+    def of(self, role: str) -> str | None:
+        """Give the option for a role, if it has one."""
+        return dict(self.named).get(role)
+
+    def taken(self, columns: Mapping[str, str], models: Mapping[str, str] = NO_MODELS) -> str:
+        """Say in a line which columns are read, and which options name others.
+
+        Args:
+            columns: The column of each role.
+            models: The model of each column of responses, where each model has one of its own.
+        """
+        said = [f"{role} in {shown(column)}" for role, column in columns.items()]
+        if models:
+            of = (f"{shown(column)} ({model})" for column, model in models.items())
+            said.insert(0, f"responses in {', '.join(of)}")
+        roles = [*(["responses"] if models else []), *columns]
+        others = [option for role in roles if (option := self.of(role))]
+        return f"columns read: {', '.join(said)}" + (
+            f" (others: {', '.join(others)})" if others else ""
+        )
+
+
+NO_OPTIONS = ColumnOptions()
+TASK_COLUMNS = ColumnOptions((("prompt", "-T prompt_column="), ("label", "-T label_column=")))
 
 
 def chosen_layout(
@@ -43,13 +82,9 @@ def chosen_layout(
         DataError: Nothing tells which column holds what or what the labels are, or something is
             told twice.
     """
-
-    def remedy(role: str) -> str:
-        how = f"name it with -T {role}_column=" if role in ("prompt", "label") else ""
-        return (how or "rename all but one") + _entries_hint(table)
-
     if entry is None:
-        layout = layout_of(columns_by_role(table, PROMPT_ROLES, named, ["prompt"], remedy))
+        columns = columns_by_role(table, PROMPT_ROLES, named, ["prompt"], TASK_COLUMNS)
+        layout = layout_of(columns)
     elif named:
         raise DataError(
             f"{next(iter(named))}_column: {entry.name} says which columns hold what; leave "
@@ -147,10 +182,10 @@ def columns_by_role(
     table: Table,
     roles: Sequence[str],
     named: Mapping[str, str],
-    required: Collection[str],
-    remedy: Callable[[str], str],
+    required: Collection[str] = (),
+    options: ColumnOptions = NO_OPTIONS,
 ) -> dict[str, str]:
-    """Find the column of each role.
+    """Find the column of each role: the one rule for all files, whichever command reads them.
 
     One of dialogues (role ``dialogue``) holds the prompts, unless another is named for them, and
     may hold the responses.
@@ -158,42 +193,67 @@ def columns_by_role(
     Args:
         table: The data.
         roles: Which roles to find columns for.
-        named: Columns by role, where their own names don't tell.
+        named: Columns by role, where their own names don't tell; as the file writes them, or with
+            other case, spaces, hyphens and underscores.
         required: Which roles must have one.
-        remedy: Says of a role what a person does whose column isn't told by its name.
+        options: How whoever reads the error lines names columns.
 
     Raises:
         DataError: A column is missing, or several could be meant.
     """
     columns: dict[str, str] = {}
-    prompt = named.get("prompt")
-    dialogues = columns_for("dialogue", table.columns if prompt is None else [prompt])
+    given = {
+        role: [] if name == NO_COLUMN else [named_column(table, name, options.of(role))]
+        for role, name in named.items()
+        if role in roles
+    }
+    dialogues = columns_for("dialogue", given.get("prompt", table.columns))
     for role in ("dialogue", *roles):
-        name = named.get(role)
-        if name == NO_COLUMN:
-            continue
-        if name is not None and name not in table.columns:
-            raise no_column(table, name)
-        found = [name] if name is not None else columns_for(role, table.columns)
-        found = dialogues if role == "dialogue" else found
+        by_name = dialogues if role == "dialogue" else columns_for(role, table.columns)
+        found = given.get(role, by_name)
+        asked = "prompt" if role == "dialogue" else role
         if len(found) > 1 and role not in _FIRST_COUNTS:
             raise DataError(
                 f"{table.name}: columns {', '.join(map(shown, found))} could each be the {role}; "
-                + remedy("prompt" if role == "dialogue" else role)
+                + _remedy(table, asked, options, "rename all but one")
             )
         if role in required and not found and not (dialogues and role in _IN_DIALOGUES):
+            remedy = _remedy(table, role, options, f"call one {role}")
+            if role == "response" and (several := options.of("responses")):
+                remedy += f", or with {several} where each model has a column"
             raise DataError(
                 f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
-                + remedy(role)
+                f"{remedy}"
             )
         if found:
             columns[role] = found[0]
     return columns
 
 
-def no_column(table: Table, name: str) -> DataError:
-    """Make the error line for a column that was named and isn't there."""
-    return DataError(f"{table.name}: has no column {shown(name)}; {_there_are(table)}")
+def named_column(table: Table, name: str, option: str | None = None) -> str:
+    """Give the column that a person named, as the file writes it.
+
+    Raises:
+        DataError: There is none, or two are alike but for case and spaces.
+    """
+    meant = [name] if name in table.columns else alike(name, table.columns)
+    if len(meant) == 1:
+        return meant[0]
+    by = f" ({option})" if option else ""
+    near = get_close_matches(_folded(name), map(_folded, table.columns), n=1)
+    nearest = f"did you mean {shown(alike(near[0], table.columns)[0])}? " if near else ""
+    raise DataError(f"{table.name}: has no column {shown(name)}{by}; {nearest}{_there_are(table)}")
+
+
+def alike(name: str, columns: Sequence[str]) -> list[str]:
+    """Give the columns of this name, whatever their case, spaces, hyphens and underscores."""
+    return [column for column in columns if _folded(column) == _folded(name)]
+
+
+def _remedy(table: Table, role: str, options: ColumnOptions, otherwise: str) -> str:
+    option = options.of(role)
+    how = f"say which it is with {option}" if option else otherwise
+    return how + (_entries_hint(table) if options == TASK_COLUMNS else "")
 
 
 def _there_are(table: Table) -> str:
@@ -211,13 +271,6 @@ def columns_for(role: str, columns: Sequence[str]) -> list[str]:
 
 def _folded(column: str) -> str:
     return re.sub(r"[\s_-]+", "", column).casefold()
-
-
-def columns_taken(columns: Mapping[str, str]) -> str:
-    """Say in a line which columns are read, each by its role, and which options name others."""
-    said = ", ".join(f"{role} in {shown(column)}" for role, column in columns.items())
-    options = [f"--{role}-column" for role in columns if role in _BY_OPTION]
-    return f"columns read: {said}" + (f" (others: {', '.join(options)})" if options else "")
 
 
 def label_of_word(word: str) -> Label | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,12 +14,12 @@ from rich.markup import escape
 from or_eval.hostile_text import whole, whole_cell
 from or_eval.sources.columns import (
     PROMPT_ROLES,
+    ColumnOptions,
     columns_by_role,
     columns_for,
-    columns_taken,
     layout_of,
     model_beside_response,
-    no_column,
+    named_column,
 )
 from or_eval.sources.dialogues import Said
 from or_eval.sources.errors import DataError, shown
@@ -30,9 +30,9 @@ from or_eval.sources.tables import Row, Table, cell_text
 _WIDE = "response_columns"
 _NAMED_ROLES = ("prompt", "response", "model", "label", "category", "id", "language")
 _OPTIONS = {**{f"{role}_column": role for role in _NAMED_ROLES}, _WIDE: _WIDE}
-
-# Columns of a table that had one for each model's responses; no file's columns are called so.
-_MODEL, _RESPONSE = "response columns", "(response)"
+PROVIDER_COLUMNS = ColumnOptions(
+    (*((role, f"-M {role}_column=") for role in _NAMED_ROLES), ("responses", f"-M {_WIDE}="))
+)
 
 # A file name, which holds the model's name, has room for 255 bytes.
 _LONGEST_MODEL_NAME = 150
@@ -72,23 +72,19 @@ class ResponseFile:
             the file has no column for the model.
         copies: How many rows are the same as an earlier one in every cell. They are kept, as
             epochs: a model may well have said the same twice.
+        taken: Which columns are read as what, in a line.
     """
 
     table: Table
     columns: Mapping[str, str]
     by_model: Mapping[str | None, Answers]
     copies: int
+    taken: str
 
     @property
     def models(self) -> list[str]:
         """Names of the models, as they stand in the file."""
         return [model for model in self.by_model if model is not None]
-
-    @property
-    def taken(self) -> str:
-        """Which columns are read as what, in a line."""
-        own = {role: c for role, c in self.columns.items() if c not in (_MODEL, _RESPONSE)}
-        return columns_taken(own)
 
     def answers_of(self, model: str) -> Answers:
         """Give a model's answers; a file that names no model serves any.
@@ -119,11 +115,14 @@ class ResponseFile:
         return facts
 
 
-def load_responses(path: str | Path, **named: str) -> ResponseFile:
+def load_responses(
+    path: str | Path, options: ColumnOptions = PROVIDER_COLUMNS, **named: str
+) -> ResponseFile:
     """Read a file of stored responses.
 
     Args:
-        path: A csv, tsv, jsonl or json file (each also with ``.gz``), or a parquet file.
+        path: A csv, tsv, jsonl or json file (each also with ``.gz``), or an xlsx or parquet file.
+        options: How whoever reads the error lines names columns.
         **named: ``prompt_column``, ``response_column``, ``model_column`` and so on: the names of
             columns whose own names don't tell; ``none`` for a column that the file hasn't.
             ``response_columns``: those with the responses, where each model has one of its own.
@@ -139,82 +138,110 @@ def load_responses(path: str | Path, **named: str) -> ResponseFile:
         )
     place = Path(path).expanduser()
     stamp = place.stat().st_mtime_ns if place.is_file() else 0
-    return _load(place, stamp, tuple((_OPTIONS[name], column) for name, column in named.items()))
+    given = tuple((_OPTIONS[name], column) for name, column in named.items())
+    return _load(place, stamp, given, options)
 
 
 # One file is asked for by its task and by the provider of each model in it.
 @lru_cache(maxsize=2)
-def _load(path: Path, _changed: int, options: tuple[tuple[str, str], ...]) -> ResponseFile:
-    table, named = read_table(path), dict(options)
-    models = _models_of_columns(table, named.pop(_WIDE, None), named)
-    if models:
-        table = _one_response_a_row(table, models)
-        named |= {"model": _MODEL, "response": _RESPONSE}
-    else:
-        table = replace(table, rows=list(table.rows))
-    columns = response_columns(table, named)
+def _load(
+    path: Path, _changed: int, named: tuple[tuple[str, str], ...], options: ColumnOptions
+) -> ResponseFile:
+    table = read_table(path)
+    found = response_columns(table, dict(named), options)
+    rows = list(found.one_a_row(table.rows))
     by_model: dict[str | None, Answers] = {}
-    for row in table.rows:
-        answers = by_model.setdefault(_model(row, columns.get("model")), {})
-        response = _response(row, columns)
+    for row in rows:
+        answers = by_model.setdefault(_model(row, found.columns.get("model")), {})
+        response = _response(row, found.columns)
         answers.setdefault(response.asked.id, []).append(response)
-    cells = [repr(row.cells) for row in table.rows]
-    return ResponseFile(table, columns, by_model, copies=len(cells) - len(set(cells)))
+    copies = len(rows) - len({repr(row.cells) for row in rows})
+    return ResponseFile(replace(table, rows=rows), found.columns, by_model, copies, found.taken)
+
+
+class ResponseColumns(NamedTuple):
+    """Which columns of a table of stored responses hold what.
+
+    Attributes:
+        columns: The column of each role, once each response has a row of its own.
+        models: The model of each column of responses, where each model has one of its own.
+        taken: Which columns are read as what, in a line.
+    """
+
+    columns: dict[str, str]
+    models: Mapping[str, str]
+    taken: str
+
+    def one_a_row(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Give a row for each response, with the model beside it."""
+        for row in rows:
+            shared = {name: cell for name, cell in row.cells.items() if name not in self.models}
+            for column, model in self.models.items():
+                said = {
+                    self.columns["model"]: model,
+                    self.columns["response"]: row.cells.get(column),
+                }
+                yield row._replace(cells=shared | said)
+            if not self.models:
+                yield row
+
+
+def response_columns(
+    table: Table,
+    named: Mapping[str, str],
+    options: ColumnOptions,
+    roles: Sequence[str] = ("response", "model", *PROMPT_ROLES, "stop_reason", "reasoning"),
+    required: Sequence[str] = ("prompt", "response"),
+) -> ResponseColumns:
+    """Find the columns of a table of stored responses.
+
+    Args:
+        table: The table.
+        named: The columns that a person named, by role; under ``response_columns``, with commas
+            between them, those with the responses of a model each. Without it that is those that
+            are called after a model and a word for a response, as ``llama_response`` and
+            ``response_qwen``, where there are two or more and no column has all responses or the
+            models.
+        options: How that person names columns.
+        roles: Which roles to find columns for.
+        required: Which roles must have one.
+    """
+    by_role = {role: name for role, name in named.items() if role != _WIDE}
+    models = _models_of_columns(table, named.get(_WIDE), by_role, options)
+    if not models:
+        columns = columns_by_role(table, roles, by_role, required, options)
+        return ResponseColumns(columns, models, options.taken(columns))
+    kept = tuple(name for name in table.columns if name not in models)
+    rest = [role for role in roles if role not in ("response", "model")]
+    needed = [role for role in required if role in rest]
+    columns = columns_by_role(replace(table, columns=kept), rest, by_role, needed, options)
+    taken = options.taken(columns, models)
+    for role in ("model", "response"):
+        columns[role] = role if role not in kept else f"({role})"
+    return ResponseColumns(columns, models, taken)
 
 
 def _models_of_columns(
-    table: Table, columns: str | None, named: Mapping[str, str]
+    table: Table, columns: str | None, named: Mapping[str, str], options: ColumnOptions
 ) -> dict[str, str]:
-    """Give the model of each column of responses, where each model has one of its own.
-
-    Args:
-        table: The file.
-        columns: Names of these columns, with commas between them. None: those that are called
-            after a model and a word for a response, as ``llama_response`` and ``response_qwen``,
-            where there are two or more and no column has all responses or the models.
-        named: The columns that were named, by role.
-    """
     apart = [role for role in ("model", "response") if role in named]
+    several = options.of("responses") or _WIDE
     if columns is None:
         known = any(columns_for(role, table.columns) for role in ("response", "model"))
         models = {c: model for c in table.columns if (model := model_beside_response(c))}
         return models if not (apart or known) and len(models) == len({*models.values()}) > 1 else {}
     if apart:
         raise DataError(
-            f"{table.name}: {_WIDE} tell responses and models; leave the option for "
-            f"the column with the {apart[0]} out"
+            f"{table.name}: {options.of('responses') or _WIDE} tells responses and models; leave "
+            f"{options.of(apart[0]) or apart[0]} out"
         )
-    names = [name.strip() for name in columns.split(",")]
-    if missing := next((name for name in names if name not in table.columns), None):
-        raise no_column(table, missing)
+    names = [named_column(table, name.strip(), several) for name in columns.split(",")]
     models = {name: model_beside_response(name) or name for name in names}
     if len({*models.values()}) < len(names):
         raise DataError(
             f"{table.name}: two of the columns {shown(columns)} are of one model; give each once"
         )
     return models
-
-
-def _one_response_a_row(table: Table, models: Mapping[str, str]) -> Table:
-    kept = [column for column in table.columns if column not in models]
-    rows = [
-        row._replace(cells=shared | {_MODEL: model, _RESPONSE: row.cells.get(column)})
-        for row in table.rows
-        for shared in [{name: row.cells[name] for name in row.cells if name not in models}]
-        for column, model in models.items()
-    ]
-    return replace(table, rows=rows, columns=(*kept, _MODEL, _RESPONSE))
-
-
-def response_columns(
-    table: Table,
-    named: Mapping[str, str],
-    roles: Sequence[str] = ("response", "model", *PROMPT_ROLES, "stop_reason", "reasoning"),
-    required: Sequence[str] = ("prompt", "response"),
-) -> dict[str, str]:
-    """Find the columns of a table of stored responses, as :func:`columns_by_role` does."""
-    remedy = "say which it is with --{0}-column NAME (-M {0}_column=NAME for a model replay/…)"
-    return columns_by_role(table, roles, named, required, remedy.format)
 
 
 def _model(row: Row, column: str | None) -> str | None:

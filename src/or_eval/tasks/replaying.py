@@ -42,6 +42,7 @@ from or_eval.schema import PromptRecord, prompt_id
 from or_eval.scorers.outcome_scorer import outcome
 from or_eval.scorers.refusal_scorer import refusal
 from or_eval.sources.answered_prompts import AnsweredPrompts, answered_prompts
+from or_eval.sources.columns import ColumnOptions
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.responses import ResponseFile, load_responses, name_problem
 from or_eval.tasks.refusal_task import (
@@ -68,6 +69,7 @@ def replay_file(
     source: str | None,
     label: str | None,
     columns: dict[str, str],
+    options: ColumnOptions,
     scored: bool,
     overwrite: bool,
 ) -> Iterator[str]:
@@ -81,6 +83,7 @@ def replay_file(
         source: Catalogue entry to read `data` by.
         label: Label of all prompts, or what the words of the file's labels mean.
         columns: Names of the file's columns, as ``prompt_column``.
+        options: How whoever reads the error lines names them.
         scored: Whether rules class the responses.
         overwrite: Whether logs of the same models are replaced.
 
@@ -89,7 +92,7 @@ def replay_file(
     """
     if source is not None and data is None:
         raise DataError("--source: says how to read --prompts, which isn't given")
-    responses = load_responses(file, **columns)
+    responses = load_responses(file, options, **columns)
     models = _models(responses, model)
     yield responses.taken
     with _alone_in(log_dir):

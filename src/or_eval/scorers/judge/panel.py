@@ -139,8 +139,17 @@ def _maker(model: Model) -> str | None:
     return provider if provider in _OWN_MODELS_ONLY else None
 
 
-async def check_answering(judges: Sequence[Model], guards: tuple[Guard, ...] = ()) -> None:
+async def check_answering(
+    judges: Sequence[Model],
+    guards: tuple[Guard, ...] = (),
+    option: str = f"--model-role {GRADER_ROLE}=",
+) -> None:
     """Call each judge once that hasn't answered yet, so that a wrong name or key is told at once.
+
+    Args:
+        judges: The judges.
+        guards: Formats of those that aren't asked as any model is, besides those that are known.
+        option: How a person binds them.
 
     Raises:
         PrerequisiteError: One can't be asked.
@@ -154,7 +163,7 @@ async def check_answering(judges: Sequence[Model], guards: tuple[Guard, ...] = (
         if problem := await problem_reaching(judge, question, config):
             raise PrerequisiteError(
                 f"refusal: the judge {escape(str(judge))} can't be asked: {escape(problem)}; "
-                f"nothing was judged: mend --model-role {GRADER_ROLE}=, or its key"
+                f"nothing was judged: mend {option}, or its key"
             )
 
 
