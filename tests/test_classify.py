@@ -273,9 +273,9 @@ def test_format_tells_what_no_ending_does(jsonl: Path, tmp_path: Path) -> None:
         "direct_refusal",
         "direct_answer",
     ]
-    assert run("-", "--format", "csv", "--out", tmp_path / "o.jsonl", input=result.stdout.replace(
-        "class,refused,certain,provenance,reason,evidence,response_language,unscored_because",
-        "a,b,c,d,e,f,g,h")).exit_code == 0  # fmt: skip
+    ours = "class,refused,certain,provenance,reason,evidence,response_language,partial_kind"
+    renamed = result.stdout.replace(f"{ours},unscored_because", "a,b,c,d,e,f,g,h,i")
+    assert run("-", "--format", "csv", "--out", tmp_path / "o.jsonl", input=renamed).exit_code == 0
     assert len(read(tmp_path / "o.jsonl")) == 3
     assert run(jsonl, "--format", "tsv", "--out", tmp_path / "out").exit_code == 0
     assert (tmp_path / "out").read_text().startswith("id\tprompt\t")

@@ -325,16 +325,6 @@ def _without_class(responses: pd.DataFrame) -> list[str]:
     ]
 
 
-def _without_class(responses: pd.DataFrame) -> list[str]:
-    count = int((responses["refused"].fillna(False) & responses["response_class"].isna()).sum())
-    if not count:
-        return []
-    return [
-        f"{counted(count, 'refusal')} of no class: strict, full and any other counting count "
-        f"{'it' if count == 1 else 'them'} alike"
-    ]
-
-
 def _without_disputed_labels(responses: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Take the label from prompts that logs of a benchmark say are safe, and toxic: a revision.
 

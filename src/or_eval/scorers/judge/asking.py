@@ -213,5 +213,5 @@ def read_verdict(completion: str, key: str, judge: str = "") -> Vote | None:
         label,
         reason,
         short_reason(answer.get("why")),
-        PartialKind(kind) if partial else None,
+        kind,
     )
