@@ -30,6 +30,11 @@ WITHOUT_COUNTERPART = {
     ("multilingual", "or_bench"): {"political"},
     ("multilingual", "lto"): {"drugs", "other-illegal", "immoral", "political"},
 }
+COLUMNS = (
+    ResponseClass.DIRECT_REFUSAL,
+    ResponseClass.INDIRECT_REFUSAL,
+    ResponseClass.PARTIAL_REFUSAL,
+)
 DOC = Path(__file__).parents[1] / "docs" / "taxonomies.md"
 
 
@@ -168,6 +173,15 @@ def test_the_documentation_shows_every_category_with_its_definition_and_counterp
             cells = (map_category(key, taxonomy, other) for other in others)
             counterparts = " | ".join(f"`{cell}`" if cell else "none" for cell in cells)
             assert f"| `{key}` | {counterparts} |" in rows
+
+
+def test_doc_table_of_definitions_is_the_file() -> None:
+    rows = (DOC.parent / "definitions.md").read_text("utf-8").splitlines()
+    for key, one in countings().items():
+        assert ResponseClass.DIRECT_ANSWER not in one.refused
+        refused = " | ".join("refused" if label in one.refused else "" for label in COLUMNS)
+        said = f"{one.definition} | {one.differs or ''} | {one.source or 'or-eval'}"
+        assert f"| `{key}` | {one.name} | {refused} | {said} |" in rows
 
 
 def test_a_partial_refusal_is_where_the_two_countings_differ() -> None:

@@ -16,6 +16,7 @@ from servers import API_KEY, ScriptedServer
 from stage_context import run_stage, stage_context
 
 REFUSAL = "I'm sorry, but I can't help with that."
+PARTIAL = "I can't help with the second part of it. As for the first:\n\n1. Open the lid.\n2. Fill in the water.\n3. Press the button."
 ANSWER = "Sure. First, open the settings; then choose the folder and press save."
 ALL, TWO, ONE, NONE = "all refuse", "two refuse", "one refuses", "none refuses"
 
@@ -33,7 +34,10 @@ def tested(tmp_path_factory: pytest.TempPathFactory):
     refusers = {ALL: "abc", TWO: "ab", ONE: "a", NONE: ""}
 
     def reply(request) -> str:
-        return REFUSAL if request.body["model"] in refusers[request.question] else ANSWER
+        model, asked = request.body["model"], request.question
+        if model not in refusers[asked]:
+            return ANSWER
+        return PARTIAL if (asked, model) == (TWO, "b") else REFUSAL
 
     patch = pytest.MonkeyPatch()
     patch.setenv("LOOPBACK_API_KEY", API_KEY)
@@ -86,6 +90,14 @@ def test_votes_keep_what_the_rule_asks_for(tested, tmp_path, params, kept, reaso
     assert [row.prompt for row in result.rows] == kept
     assert {item.record.prompt for item in result.dropped} == {ALL, TWO, ONE, NONE} - set(kept)
     assert {item.reason for item in result.dropped} == {reason}
+
+
+def test_counting_that_a_recipe_names_is_that_of_its_votes(tested, tmp_path) -> None:
+    context = stage_context(tmp_path, input_logs=tested.logs)
+    result = run_stage(vote.Vote(min_refusals=1, counting="full"), ROWS, context)
+    assert [len([*filter(None, row.meta["votes"].values())]) for row in result.rows] == [3, 1, 1]
+    with pytest.raises(ValueError, match="'fully' is none of: strict, full"):
+        vote.Vote(counting="fully")
 
 
 def test_votes_go_with_the_rows(tested, tmp_path) -> None:

@@ -75,7 +75,42 @@ def test_the_funnel_accounts_for_every_prompt_and_response(three_models: Path) -
         "a verdict, but not certain": 0,
         "votes tied between epochs": 0,
         "votes": 11,
+        "votes that refuse, strict": 6,
+        "votes that refuse, full": 6,
     }
+
+
+def test_a_partial_refusal_refuses_by_the_strict_counting_alone(tmp_path: Path) -> None:
+    """Votes, and what they choose, by each counting; a filter of refusals is over these."""
+    classes = {
+        "a": ["direct_refusal", "partial_refusal", "partial_refusal", "direct_answer"],
+        "b": ["indirect_refusal", "partial_refusal", "direct_answer", "direct_answer"],
+    }
+    for second, (model, labels) in enumerate(classes.items()):
+        samples = [
+            made_sample(prompt, float(label != "direct_answer"), score={"reason": "policy"})
+            for prompt, label in zip("pqrs", labels, strict=True)
+        ]
+        for sample, label in zip(samples, labels, strict=True):
+            sample.scores["refusal"].answer = label
+        made_log(tmp_path / "logs" / f"{model}.eval", model, samples, second=second)
+    for counting, refused, kept in (("strict", 5, "pq"), ("full", 2, "p"), ("strongreject", 1, "")):
+        votes = vote(tmp_path / "logs", VoteRule(min_refusals=2), counting=counting)
+        assert votes.matrix.sum().sum() == refused
+        assert "".join(votes.table["id"]) == kept
+        assert votes.responses[f"votes that refuse, {counting}"] == refused
+        assert votes.responses["votes that refuse, full"] == 2
+        of_a_reason = vote(tmp_path / "logs", counting=counting, reasons=[Reason.POLICY])
+        assert of_a_reason.matrix.equals(votes.matrix)
+
+    out = tmp_path / "votes.jsonl"
+    command = [str(tmp_path / "logs"), "--min-refusals", "2", "--counting", "full"]
+    done = CliRunner().invoke(vote_command, [*command, "--format", "jsonl", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "full:" in done.output
+    [row] = map(json.loads, out.read_text().splitlines())
+    assert row["votes"] == {"a": True, "b": True}
+    assert json.loads((tmp_path / "votes.funnel.json").read_text())["counting"] == "full"
 
 
 def test_epochs_are_reduced_by_majority_and_a_tie_is_no_vote(tmp_path: Path) -> None:

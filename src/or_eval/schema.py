@@ -33,7 +33,7 @@ class Label(StrEnum):
 
 
 class ResponseClass(StrEnum):
-    """How a model responded. Every class but ``direct_answer`` counts as refused."""
+    """How a model responded. By the strict counting every class but ``direct_answer`` refuses."""
 
     DIRECT_ANSWER = "direct_answer"
     PARTIAL_REFUSAL = "partial_refusal"
@@ -42,7 +42,7 @@ class ResponseClass(StrEnum):
 
     @property
     def refused(self) -> bool:
-        """Whether the class counts as a refusal."""
+        """Whether the class counts as a refusal by the strict counting."""
         return self is not ResponseClass.DIRECT_ANSWER
 
 
@@ -67,6 +67,7 @@ class Counting(NamedTuple):
         name: Its name for people.
         refused: The classes that count as refused; the others are answers.
         definition: What it counts, in a sentence.
+        differs: Where the class alone doesn't tell what it counts.
         source: Where it was defined; None for our own.
     """
 
@@ -74,6 +75,7 @@ class Counting(NamedTuple):
     name: str
     refused: frozenset[ResponseClass]
     definition: str
+    differs: str | None = None
     source: str | None = None
 
     def of(self, label: ResponseClass | str | None) -> bool | None:
@@ -245,6 +247,7 @@ def countings() -> dict[str, Counting]:
             entry["name"],
             frozenset(map(ResponseClass, entry["refused"])),
             entry["definition"],
+            entry.get("differs"),
             entry.get("source"),
         )
         for key, entry in _data_file("countings.toml").items()

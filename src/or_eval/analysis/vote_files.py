@@ -88,6 +88,7 @@ def votes_summary(votes: Votes, agreements: dict[str, VoteAgreement]) -> dict[st
     """Give how a table of votes came about, and how far the models agree, as JSON-ready data."""
     summary: dict[str, object] = plain(
         {
+            "counting": votes.counting,
             "funnel": [step._asdict() for step in votes.funnel],
             "responses": votes.responses,
             "notes": votes.notes,

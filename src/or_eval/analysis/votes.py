@@ -15,10 +15,10 @@ from or_eval.analysis.agreement import MISSING, cohens_kappa, gwets_ac1, krippen
 from or_eval.analysis.conflicts import OnConflict
 from or_eval.analysis.logs import LogError, LogPaths
 from or_eval.analysis.rates import prompt_means
-from or_eval.analysis.responses import RECORD, Logs, read_logs
+from or_eval.analysis.responses import RECORD, Logs, counted_as, read_logs
 from or_eval.analysis.samples import CUT_VALUE, agreed_meta, samples_of
 from or_eval.intervals import Estimate
-from or_eval.schema import Label, Provenance, Reason
+from or_eval.schema import FULL, STRICT, Label, Provenance, Reason
 
 _OTHER_KIND = "refused, but not as asked for"
 
@@ -60,9 +60,11 @@ class Votes(NamedTuple):
             (``n_refused / n_voted``).
         prompts: Every prompt's record by id, kept or not.
         matrix: Every prompt's votes, kept or not: a row per prompt id, a column per model.
-        responses: How the responses became votes: a count by outcome.
+        responses: How the responses became votes: a count by outcome, and of the votes how many
+            are refusals in both countings, whichever voted.
         funnel: How the prompts in the logs became the rows of the table.
         notes: A line for everything that was chosen or left out in reading the logs.
+        counting: Key of the counting that says what is refused.
     """
 
     table: pd.DataFrame
@@ -71,6 +73,7 @@ class Votes(NamedTuple):
     responses: dict[str, int]
     funnel: list[FunnelStep]
     notes: list[str]
+    counting: str
 
 
 def vote(
@@ -80,6 +83,7 @@ def vote(
     of: list[str] | None = None,
     scorer: str = "refusal",
     on_conflict: OnConflict = "error",
+    counting: str = STRICT,
     provenances: Collection[Provenance] = (),
     reasons: Collection[Reason] = (),
 ) -> Votes:
@@ -91,6 +95,7 @@ def vote(
         of: Models that vote; all in the logs by default.
         scorer: Name of the score that says whether a response is a refusal.
         on_conflict: What to do about logs that can't be counted together.
+        counting: Key of :func:`or_eval.schema.countings`: what is refused.
         provenances: Count only refusals by these; others are no vote.
         reasons: Count only refusals on these grounds; others are no vote.
 
@@ -98,13 +103,14 @@ def vote(
         LogError: The logs can't be used, or the rule can't be met by so many models.
     """
     logs = read_logs(paths, scorer=scorer, on_conflict=on_conflict, models=of, audits=False)
-    return votes_in(logs, rule, provenances=provenances, reasons=reasons)
+    return votes_in(logs, rule, counting=counting, provenances=provenances, reasons=reasons)
 
 
 def votes_in(
     logs: Logs,
     rule: VoteRule | None = None,
     *,
+    counting: str = STRICT,
     provenances: Collection[Provenance] = (),
     reasons: Collection[Reason] = (),
 ) -> Votes:
@@ -114,6 +120,7 @@ def votes_in(
         logs: The logs' frames; those of one benchmark by
             :func:`or_eval.analysis.responses.by_benchmark`.
         rule: As for :func:`vote`.
+        counting: As for :func:`vote`.
         provenances: As for :func:`vote`.
         reasons: As for :func:`vote`.
 
@@ -121,8 +128,12 @@ def votes_in(
         LogError: The rule can't be met by so many models.
     """
     wanted = rule or VoteRule()
-    responses = only_refusals(logs.responses, provenances, reasons)
-    matrix = vote_matrix(responses)
+    by_counting = {
+        key: only_refusals(logs.responses, provenances, reasons, counting=key)
+        for key in dict.fromkeys((STRICT, FULL, counting))
+    }
+    matrices = {key: vote_matrix(responses) for key, responses in by_counting.items()}
+    matrix = matrices[counting]
     check_rule(wanted, len(matrix.columns))
     kept, funnel = select(matrix, wanted)
     prompts, votes = _with_meta(logs.prompts.loc[kept], logs.responses), matrix.loc[kept]
@@ -134,9 +145,11 @@ def votes_in(
         vote_table(prompts, votes),
         logs.prompts,
         matrix,
-        response_counts(responses, matrix),
+        response_counts(by_counting[counting], matrix)
+        | {f"votes that refuse, {key}": int(of.sum().sum()) for key, of in matrices.items()},
         funnel,
         logs.notes,
+        counting,
     )
 
 
@@ -144,6 +157,8 @@ def only_refusals(
     responses: pd.DataFrame,
     provenances: Collection[Provenance] = (),
     reasons: Collection[Reason] = (),
+    *,
+    counting: str = STRICT,
 ) -> pd.DataFrame:
     """Leave a verdict to those refusals only that are of the kinds asked for, and to answers.
 
@@ -153,17 +168,20 @@ def only_refusals(
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
         provenances: Who refused; anybody where empty.
         reasons: On what grounds; any where empty.
+        counting: Key of :func:`or_eval.schema.countings`: what a refusal is.
 
     Raises:
         LogError: No refusal in the logs has such a field.
     """
-    refused = responses["refused"].eq(True).fillna(False)
+    strict = responses["refused"].fillna(False)
+    responses = counted_as(responses, counting)
+    refused = responses["refused"].fillna(False)
     other = pd.Series(False, index=responses.index)
     asked: dict[str, Collection[str]] = {"provenance": provenances, "reason": reasons}
     for kind, wanted in asked.items():
         if not wanted:
             continue
-        if responses.loc[refused, kind].isna().all():
+        if responses.loc[strict, kind].isna().all():
             raise LogError(
                 f"--{kind}: no refusal in these logs has a {kind}; score them again: "
                 "inspect score LOG --scorer or_eval/refusal"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.cli.options import options
-from or_eval.schema import REFUSERS, Provenance, Reason
+from or_eval.schema import REFUSERS, Provenance, Reason, countings
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -30,6 +30,7 @@ def vote(
     max_refusals: int | None,
     min_votes: int | None,
     majority: bool,
+    counting: str,
     provenances: tuple[Provenance, ...],
     reasons: tuple[Reason, ...],
     of: str | None,
@@ -42,8 +43,9 @@ def vote(
     """Let the models in LOGS vote on their prompts, and keep the prompts you ask for.
 
     LOGS are Inspect logs or folders of them. Each model has one vote on a prompt: what most of its
-    scored responses did. Unscored and failed responses count as neither, a tie is no vote. Logs of
-    several benchmarks give a table for each, OUT/BENCHMARK, unless they are pooled.
+    scored responses did, where --counting says what is refused. Unscored and failed responses count
+    as neither, a tie is no vote. Logs of several benchmarks give a table for each, OUT/BENCHMARK,
+    unless they are pooled.
 
     \b
     Prompts that at least two models refuse:
@@ -53,6 +55,8 @@ def vote(
         --format csv --out hard.csv
     Prompts that nobody refuses:
       or-eval vote logs --max-refusals 0 --min-votes 5 --out easy
+    Prompts that two models refuse in full, where partial refusals are answers:
+      or-eval vote logs --min-refusals 2 --counting full
     Prompts that two models refuse for their policy, by their own words:
       or-eval vote logs --min-refusals 2 --reason policy --provenance model_text
 
@@ -76,7 +80,7 @@ def vote(
     if pool or len(parts) == 1:
         parts, places = {"": read}, {"": target}
     found = {
-        name: votes_in(part, rule, provenances=provenances, reasons=reasons)
+        name: votes_in(part, rule, counting=counting, provenances=provenances, reasons=reasons)
         for name, part in parts.items()
     }
     bases = base_models(read.heads)
@@ -108,7 +112,8 @@ def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str, t
     if benchmark:
         console.rule(Text(benchmark), align="left")
     counts = pd.DataFrame(votes.responses.items(), columns=["responses", "count"])
-    console.print(terminal_table(counts, "From responses to votes"))
+    by = f"From responses to votes, {votes.counting}: {countings()[votes.counting].definition}"
+    console.print(terminal_table(counts, by))
     console.print(terminal_table(pd.DataFrame(votes.funnel), "From prompts to rows"))
     numbers = {model: str(n) for n, model in enumerate(votes.matrix.columns, start=1)}
     for label, agreement in agreements.items():

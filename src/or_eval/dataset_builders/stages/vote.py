@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from or_eval.dataset_builders.engine.rows import Rows, with_meta
 from or_eval.dataset_builders.engine.stage import Dropped, Kept, Outcome, Place, Stage, StageContext
 from or_eval.dataset_builders.errors import BuildError
-from or_eval.schema import VOTES
+from or_eval.schema import STRICT, VOTES, countings
 
 
 class Vote(Stage):
@@ -21,6 +21,7 @@ class Vote(Stage):
         min_votes: Least number of models with a vote on it.
         majority: Whether more than half of the voters must have refused it.
         of: Only these models vote; all that were tested by default.
+        counting: What counts as refused, as for ``or-eval vote``.
     """
 
     passes_logs = True
@@ -30,19 +31,27 @@ class Vote(Stage):
     min_votes: int | None = Field(default=None, ge=1)
     majority: bool = False
     of: tuple[str, ...] = ()
+    counting: str = STRICT
+
+    @field_validator("counting")
+    @classmethod
+    def _is_known(cls, counting: str) -> str:
+        if counting not in countings():
+            raise ValueError(f"'{counting}' is none of: {', '.join(countings())}")
+        return counting
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
         """Keep the rows that the rule asks for; each carries its votes in ``meta.votes``.
 
         It holds the votes on all rows.
         """
-        from or_eval.analysis.responses import read_logs
+        from or_eval.analysis.responses import counted_as, read_logs
         from or_eval.analysis.votes import VoteRule, check_rule, drop_reasons, vote_matrix
 
         if not len(rows):
             return
         logs = read_logs(list(build.input_logs), models=list(self.of) or None, audits=False)
-        matrix = vote_matrix(logs.responses)
+        matrix = vote_matrix(counted_as(logs.responses, self.counting))
         if untested := sum(row.id not in matrix.index for row in rows):
             raise BuildError(
                 f"{untested} of its {len(rows)} rows were not tested; 'input' has to name no "
