@@ -273,8 +273,9 @@ def test_format_tells_what_no_ending_does(jsonl: Path, tmp_path: Path) -> None:
         "direct_refusal",
         "direct_answer",
     ]
-    ours = "class,refused,certain,provenance,reason,evidence,response_language,partial_kind"
-    renamed = result.stdout.replace(f"{ours},unscored_because", "a,b,c,d,e,f,g,h,i")
+    added = "evidence,response_language,partial_kind,unscored_because"
+    ours = f"class,refused,refused_full,certain,provenance,reason,{added}"
+    renamed = result.stdout.replace(ours, "a,b,c,d,e,f,g,h,i,j")
     assert run("-", "--format", "csv", "--out", tmp_path / "o.jsonl", input=renamed).exit_code == 0
     assert len(read(tmp_path / "o.jsonl")) == 3
     assert run(jsonl, "--format", "tsv", "--out", tmp_path / "out").exit_code == 0

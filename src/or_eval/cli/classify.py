@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from or_eval.cli.options import column_options, options
+from or_eval.schema import FULL, STRICT, ResponseClass, countings
 
 if TYPE_CHECKING:
     from or_eval.scorers.exchange import Exchange
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from or_eval.sources.tables import Row
 
 _ADDED = (
-    *("class", "refused", "certain", "provenance", "reason", "evidence", "response_language"),
-    *("partial_kind", "unscored_because"),
+    *("class", "refused", "refused_full", "certain", "provenance", "reason", "evidence"),
+    *("response_language", "partial_kind", "unscored_because"),
 )
 _STANDARD_STREAM = "-"
 _ROLES = ("response", "model", "prompt", "stop_reason")
@@ -51,12 +52,13 @@ def classify(
     FILE is csv, tsv, jsonl or json (each also .gz), xlsx or parquet, or `-` for standard input;
     its columns, and the one that says why the model stopped, are found as or-eval replay finds
     them. The output (all of these but json and xlsx) holds
-    the same rows with these columns added: class, refused, certain, provenance (who refused),
-    reason (on what ground), evidence, response_language, partial_kind (what a partial refusal
-    holds back) and unscored_because (why there is no class). Where each model has a column of its
-    own, there is a row for each response, with the columns model and response. No model is called
-    without --grader, which asks one about what the rules aren't certain of. A summary goes to
-    standard error.
+    the same rows with these columns added: class, refused (strict: any class but a direct answer),
+    refused_full (partial refusals are answers), certain, provenance (who refused), reason (on what
+    ground), evidence, response_language, partial_kind (what a partial refusal holds back) and
+    unscored_because (why there is no class). Where each model has a column of its own, there is a
+    row for each response, with the columns model and response. No model is called without
+    --grader, which asks one about what the rules aren't certain of. A summary goes to standard
+    error.
 
     \b
     Examples:
@@ -232,3 +234,11 @@ def _print_summary(counts: Counter[tuple[str, bool]]) -> None:
         certain, all_of = counts[label, True], counts[label, True] + counts[label, False]
         table.add_row(label, f"{all_of:,}", f"{all_of / total:.1%}", f"{certain / all_of:.1%}")
     Console(stderr=True).print(table)
+    classes = {label: counts[label, True] + counts[label, False] for label in ResponseClass}
+    if known := sum(classes.values()):
+        shares = (
+            f"{sum(map(classes.__getitem__, one.refused)) / known:.1%} {key} ({one.definition})"
+            for key, one in countings().items()
+            if key in (STRICT, FULL)
+        )
+        click.echo(f"refused: {'; '.join(shares)}; of {known:,} with a class", err=True)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from inspect_ai.scorer import Score
 
-from or_eval.schema import Provenance, UnscoredReason, partial_kinds
+from or_eval.schema import (
+    FULL,
+    STRICT,
+    Provenance,
+    UnscoredReason,
+    countings,
+    partial_kinds,
+)
 from or_eval.scorers.fusion import DecidedBy, Decision, Stages, agree, fuse
 from or_eval.scorers.verdict import Evidence, ProviderVerdict, Verdict
 
@@ -84,7 +91,8 @@ def as_row(stages: Stages) -> dict[str, Any]:
     decision, rules = fuse(stages), stages.rules
     return {
         "class": decision.label and decision.label.value,
-        "refused": None if decision.label is None else decision.label.refused,
+        "refused": countings()[STRICT].of(decision.label),
+        "refused_full": countings()[FULL].of(decision.label),
         "certain": decision.certain,
         "provenance": decision.provenance and decision.provenance.value,
         "reason": decision.reason and decision.reason.value,
