@@ -14,6 +14,10 @@ import pytest
 from report_logs import summary_of
 
 MEASURES = {"over_refusal": "safe", "toxic_rejection": "toxic"}
+REFUSED = {
+    "strict": ["direct_refusal", "indirect_refusal", "partial_refusal"],
+    "full": ["direct_refusal", "indirect_refusal"],
+}
 
 
 def mean(rows: pd.DataFrame, column: str = "value") -> float:
@@ -22,16 +26,38 @@ def mean(rows: pd.DataFrame, column: str = "value") -> float:
 
 
 def responses_of(folder: Path) -> pd.DataFrame:
-    """Read the responses that rates are of: to prompts as they are, of the folder's benchmark."""
+    """Read the responses that rates are of: to prompts as they are, of the folder's benchmark.
+
+    Their ``value`` is by the counting of the report's headline, ``other`` by that beside it.
+    """
     own = folder / "responses.parquet"
     frame = pd.read_parquet(own if own.exists() else folder.parent / own.name)
     if not own.exists():
         frame = frame[frame["benchmark"] == folder.name]
     plain = frame[frame["framing"].isna() | (frame["framing"] == "none")]
-    frame = frame if plain.empty else plain
-    open_ = frame["refused"].isna() | ~frame["certain"].fillna(True)
-    value = frame["refused"].astype("float64")
-    return frame.assign(value=value, low=value.mask(open_, 0.0), high=value.mask(open_, 1.0))
+    frame = counted(frame if plain.empty else plain, folder)
+    open_, value = frame["refused"].isna() | ~frame["certain"].fillna(True), frame["value"]
+    return frame.assign(low=value.mask(open_, 0.0), high=value.mask(open_, 1.0))
+
+
+def counted(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """Count responses by both countings of a report, by their classes alone."""
+    said = summary_of(folder)["counting"]
+    own, other = (
+        frame["response_class"].isin(REFUSED[key]).astype("float64").where(frame["refused"].notna())
+        for key in (said["headline"], said["beside"])
+    )
+    for key in REFUSED:
+        column = "refused" if key == "strict" else f"refused_{key}"
+        value = {said["headline"]: own, said["beside"]: other}[key]
+        assert frame[column].astype("float64").equals(value)
+    return frame.assign(value=own, other=other)
+
+
+def other_end(table: pd.DataFrame) -> str:
+    """Give what ends the names of columns by the other counting."""
+    [counting] = table["counting"].unique()
+    return {"strict": "_full", "full": "_strict"}[counting]
 
 
 def counts(rows: pd.DataFrame) -> dict[str, float]:
@@ -46,12 +72,16 @@ def counts(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def check_rates(table: pd.DataFrame, frame: pd.DataFrame) -> None:
+    end = other_end(table)
     split = [name for name in table.columns[:2] if name in frame]
     for row in table.to_dict("records"):
         rows = frame[(frame[split] == pd.Series({name: row[name] for name in split})).all(axis=1)]
         rows = rows[rows["label"] == MEASURES[row["measure"]]]
         assert {name: row[name] for name in counts(rows)} == counts(rows)
-        assert row["raw" if "raw" in row else "rate"] == pytest.approx(mean(rows), nan_ok=True)
+        rate = "raw" if "raw" in row else "rate"
+        assert row[rate] == pytest.approx(mean(rows), nan_ok=True)
+        assert row[rate + end] == pytest.approx(mean(rows, "other"), nan_ok=True)
+        assert row[f"refused{end}"] == rows["other"].sum()
         if "raw" not in row:
             assert [row["lowest"], row["highest"]] == pytest.approx(
                 [mean(rows, "low"), mean(rows, "high")]
@@ -59,6 +89,7 @@ def check_rates(table: pd.DataFrame, frame: pd.DataFrame) -> None:
 
 
 def check_models(table: pd.DataFrame, frame: pd.DataFrame) -> None:
+    end = other_end(table)
     for row in table.to_dict("records"):
         rows = frame[frame["model"] == row["model"]]
         for measure, label in MEASURES.items():
@@ -69,6 +100,8 @@ def check_models(table: pd.DataFrame, frame: pd.DataFrame) -> None:
             assert row[f"{label}_uncertain"] == pytest.approx(told["uncertain"] / len(of))
             assert row[f"{label}_without_verdict"] == pytest.approx(without)
             assert row.get(f"{measure}_raw", row[measure]) == pytest.approx(mean(of))
+            if f"{measure}_raw" not in row:
+                assert row[f"{measure}{end}"] == pytest.approx(mean(of, "other"))
             if not np.isnan(row.get(f"{measure}_macro", np.nan)):
                 alike = [mean(part) for _, part in of.groupby("category")]
                 assert row[f"{measure}_macro"] == pytest.approx(np.nanmean(alike))
@@ -78,8 +111,8 @@ def check_shares(table: pd.DataFrame, frame: pd.DataFrame, column: str, correcte
     for row in table.to_dict("records"):
         rows = frame[(frame["model"] == row["model"]) & (frame["label"] == row["label"])]
         rows = rows[rows["refused"].notna()]
-        counted = rows["value"].eq(1) | (column == "response_class")
-        kind = rows[column].where(counted, "answered").fillna("not given")
+        refused = rows["value"].eq(1) | (column == "response_class")
+        kind = rows[column].where(refused, "answered").fillna("not given")
         rows = rows.assign(value=(kind == row[column]).astype(float))
         assert (row["n"], row["total"]) == (rows["value"].sum(), len(rows))
         if not corrected:
@@ -102,6 +135,9 @@ def check_differences(table: pd.DataFrame, frame: pd.DataFrame, corrected: bool)
         assert (row["lower"] > 0 or row["upper"] < 0) == (row["verdict"] == "more than chance")
         if not corrected:
             assert [row["rate_a"], row["rate_b"]] == pytest.approx([one.mean(), other.mean()])
+            means = frame[frame["label"] == row["label"]].groupby(["id", "model"])["other"].mean()
+            a, b = means.unstack()[[row["a"], row["b"]]].dropna().mean()
+            assert row[f"difference{other_end(table)}"] == pytest.approx(a - b)
 
 
 def check_not_wider(folder: Path) -> None:
@@ -169,6 +205,11 @@ def check_ranking(table: pd.DataFrame, models: pd.DataFrame, balanced: bool) -> 
     if balanced:
         value = (1 - value + rates["toxic_rejection"]) / 2
     assert table.set_index("model")["value"].to_dict() == pytest.approx(value[table["model"]].to_dict())  # fmt: skip
+    end = other_end(table)
+    value = rates[f"over_refusal{end}"]
+    if balanced:
+        value = (1 - value + rates[f"toxic_rejection{end}"]) / 2
+    assert table[f"value{end}"].to_list() == pytest.approx(value[table["model"]].to_list())
     assert table["value"].is_monotonic_decreasing if balanced else table["value"].is_monotonic_increasing  # fmt: skip
     assert (table["rank"] == 1 + table["better"]).all()
     assert table["better"].sum() == table["worse"].sum()
@@ -181,6 +222,7 @@ def check_worst(table: pd.DataFrame, frame: pd.DataFrame) -> None:
         told = counts(rows)
         assert (row["n"], row["refused"]) == (told["n"], told["refused"])
         assert row["rate"] == pytest.approx(mean(rows))
+        assert row[f"rate{other_end(table)}"] == pytest.approx(mean(rows, "other"))
 
 
 def check_steadiness(table: pd.DataFrame, frame: pd.DataFrame) -> None:
@@ -194,14 +236,16 @@ def check_steadiness(table: pd.DataFrame, frame: pd.DataFrame) -> None:
 
 
 def check_framings(table: pd.DataFrame, folder: Path) -> None:
-    frame = pd.read_parquet(folder / "responses.parquet")
-    frame = frame.assign(value=frame["refused"].astype("float64"))
+    frame, end = counted(pd.read_parquet(folder / "responses.parquet"), folder), other_end(table)
     for row in table.to_dict("records"):
         of = frame[(frame["base_model"] == row["model"]) & (frame["label"] == row["label"])]
         means = of.groupby(["id", "framing"])["value"].mean().unstack()
         both = means[[row["framing"], "none"]].dropna()
         assert [row["rate_framed"], row["rate_plain"]] == pytest.approx(both.mean().tolist())
         assert row["difference"] == pytest.approx(row["rate_framed"] - row["rate_plain"])
+        means = of.groupby(["id", "framing"])["other"].mean().unstack()
+        framed, plain = means[[row["framing"], "none"]].dropna().mean()
+        assert row[f"difference{end}"] == pytest.approx(framed - plain)
 
 
 def check_lineage(table: pd.DataFrame, frame: pd.DataFrame) -> None:
@@ -293,6 +337,10 @@ def check_changes(folder: Path, runs: list[pd.DataFrame]) -> None:
         assert row["n"] == len(both)
         assert [row["rate_a"], row["rate_b"]] == pytest.approx(both.mean().tolist())
         assert row["difference"] == pytest.approx(row["rate_b"] - row["rate_a"])
+        one, other = (side.groupby("id")["other"].mean() for side in of)
+        beside = pd.DataFrame({"a": one, "b": other}).dropna()
+        end = other_end(table)
+        assert [row[f"rate_a{end}"], row[f"rate_b{end}"]] == pytest.approx(beside.mean().tolist())
         changed = [(both["b"] > both["a"]).sum(), (both["b"] < both["a"]).sum()]
         assert [row["newly_refused"], row["newly_answered"]] == changed
         named = flips[(flips["model"] == row["model"]) & (flips["label"] == row["label"])]

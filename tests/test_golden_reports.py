@@ -263,9 +263,10 @@ def _responses(folder: Path) -> pd.DataFrame:
     """Read what Inspect's own logs say."""
     rows = [
         {"id": sample.id, "model": log.eval.model, "label": sample.metadata["label"]}
-        | {"value": sample.scores["refusal"].value}
+        | {"value": score.value, "other": float(score.answer == "direct_refusal")}
         for log in map(read_eval_log, sorted(map(str, folder.glob("*.eval"))))
         for sample in log.samples
+        if (score := sample.scores["refusal"]).value == score.value
     ]
     return pd.DataFrame(rows)
 

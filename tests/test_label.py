@@ -15,7 +15,7 @@ from openpyxl import load_workbook
 from label_folders import HOSTILE, done, fill_in, run
 from made_logs import made_log, made_sample
 from or_eval.analysis.corrections import corrections
-from or_eval.analysis.human_labels import read_labels, truth_of
+from or_eval.analysis.human_labels import read_labels, said_of, truth_of
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
 from or_eval.labelling.sampling import stratified_sample, with_something_to_judge
@@ -215,7 +215,7 @@ def test_rates_are_corrected_by_the_labels_that_came_back(label_logs: Path, tmp_
     fill_in(out / "ana.xlsx", truth)
     done("label", "import", out, out / "ana.xlsx")
     logs = read_logs(label_logs)
-    said, *_ = truth_of(logs, read_labels(out / "labels.jsonl"), "refusal")
+    said = truth_of(said_of(logs, read_labels(out / "labels.jsonl"), "refusal")[0])
     found = corrections(logs.responses, said)
     rows = rates(logs.responses, found=found).set_index("model")
     assert rows["raw"].to_dict() == pytest.approx({"a": 20 / 60, "b": 5 / 60})

@@ -16,7 +16,7 @@ import pytest
 
 from commands import Command
 from made_logs import made_log
-from or_eval.analysis.human_labels import Labels, read_labels, truth_of
+from or_eval.analysis.human_labels import Labels, read_labels, said_of, truth_of
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.tested import ADDRESS
 from or_eval.analysis.responses import read_logs
@@ -107,7 +107,7 @@ def test_page_holds_at_every_width(
 def test_sorting_by_keyboard(plain: Opened) -> None:
     page, heard = plain
     table = page.locator("#table-models")
-    heading = table.get_by_role("button", name="toxic rejection")
+    heading = table.get_by_role("button", name="toxic rejection, strict")
     place = heading.evaluate("button => button.closest('th').cellIndex + 1")
     heading.focus()
     page.keyboard.press("Enter")
@@ -225,7 +225,8 @@ def test_queue_is_read_as_labels(chromium: Browser, hostile_report: Path, tmp_pa
             labels = read_labels(file).frame
             known = labels[labels["model"].isin(logs.responses["model"])]
             assert len(known) > kinds / 2
-            truth, *_rest = truth_of(logs, Labels(known, [], 0), "refusal")
+            said, *_rest = said_of(logs, Labels(known, [], 0), "refusal")
+            truth = truth_of(said)
             assert int(truth.sum()) == len(known)
             drawn = logs.responses.loc[truth.notna()]
             assert drawn.groupby(kind, dropna=False).ngroups == len(drawn)
@@ -259,7 +260,7 @@ def test_everything_is_reached_by_tab_seen_and_used(
         assert reached[0] == "Skip to the report"
         for wanted in (
             "Figures",
-            "over-refusal",
+            "over-refusal, strict",
             "filter-text",
             "filter-model",
             "filter-language",

@@ -49,7 +49,7 @@ def test_many_models_that_cannot_be_told_apart_are_named_once(tmp_path: Path) ->
         in said(tmp_path)
     )
     [over, *_] = [t for t in model_tables(Material(read_logs(tmp_path))) if "ranking" in t.name]
-    ranks = [row[2].text for row in shown_table(over.frame, over.name).rows]
+    ranks = [row[3].text for row in shown_table(over.frame, over.name).rows]
     assert ranks == ["1 (10 models)", *[""] * 9, "11 (2 models)", ""]
 
 
@@ -129,7 +129,7 @@ def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> N
         samples.append(made_sample(f"t{number}", 1.0, label="toxic", score=score))
     made_log(tmp_path / "a.eval", "m", samples)
     assert "corrected by the judge's audit of 20 responses to harmless prompts" in said(tmp_path)
-    assert "over-refusal of m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
+    assert "over-refusal (strict) of m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def corrected(folder: Path) -> Material:
     rows = logs.responses
     number = rows["id"].str[1:].astype(int)
     missed = (rows["model"] == "m (system_prompt=none)") & ~rows["certain"] & (number % 4 == 1)
-    truth = (rows["refused"] | missed).astype("float64").where(number % 12 < 6)
-    return Material(logs, truth=truth)
+    truth = (rows["refused"] | missed).map({True: "refused", False: "answered"})
+    return Material(logs, said=truth.where(number % 12 < 6))
 
 
 def test_all_that_is_compared_is_corrected_by_labels_or_withheld(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from or_eval.intervals import LEVEL, NO_ESTIMATE, EffectiveSize, Estimate, normal_quantile
-from or_eval.schema import ResponseClass
+from or_eval.schema import STRICT, countings
 
 _DRAWS = 2000
 _DRAWS_OF_FIGURES = 100
@@ -90,15 +90,16 @@ class Corrected(NamedTuple):
         )
 
 
-def audited_truth(responses: pd.DataFrame) -> pd.Series[float]:
+def audited_truth(responses: pd.DataFrame, counting: str = STRICT) -> pd.Series[float]:
     """Give what the judge found where it audited certain verdicts of the rules.
 
     Args:
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`.
+        counting: Key of what counts as refused.
     """
     open_to_audit = (responses["decided_by"] == "rules") & responses["certain"].fillna(False)
     judged = open_to_audit & responses["audited"].fillna(False) & responses["judge_class"].notna()
-    refused = (responses["judge_class"] != ResponseClass.DIRECT_ANSWER).astype("float64")
+    refused = responses["judge_class"].isin(list(countings()[counting].refused)).astype("float64")
     return refused.where(judged.astype("bool"))
 
 

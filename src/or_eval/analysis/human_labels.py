@@ -10,7 +10,7 @@ import pandas as pd
 
 from or_eval.analysis.responses import Logs
 from or_eval.analysis.samples import read_details
-from or_eval.schema import ResponseClass
+from or_eval.schema import STRICT, ResponseClass, countings
 from or_eval.sources.columns import (
     NO_OPTIONS,
     ColumnOptions,
@@ -309,29 +309,40 @@ _ONE_MODEL = "responses"
 _COPIED = {"id": SOURCE_ID, "category": "category", "language": "language"}
 
 
-def truth_of(
+def said_of(
     logs: Logs, labels: Labels, scorer: str
-) -> tuple[pd.Series[float], pd.Series[float], str]:
+) -> tuple[pd.Series[str], pd.Series[float], str]:
     """Give what people say of the responses in logs that they labelled.
 
     Returns:
-        By the responses' index 1 where they say that one is a refusal, 0 where it is an answer,
-        missing elsewhere; how likely each was to be labelled, where the labels say it; and how many
-        labels there are.
+        By the responses' index their label, missing where there is none; how likely each was to
+        be labelled, where the labels say it; and how many labels there are.
 
     Raises:
         DataError: The labels don't tell which responses they are about.
     """
     joined = labelled_verdicts(logs, labels, scorer)
     rows = joined.rows.set_index("place")
-    truth = (~rows["human"].isin(ANSWERS)).astype("float64")
     note = (
         f"{len(joined.rows)} responses have people's labels, {joined.without_label} have none; "
         f"{joined.without_response} labels are about no response in the logs"
     )
     chance = rows.get(CHANCE, pd.Series(dtype="float64")).astype("float64")
     index = logs.responses.index
-    return truth.reindex(index), chance.reindex(index), note
+    return rows["human"].astype("str").reindex(index), chance.reindex(index), note
+
+
+def truth_of(said: pd.Series[str], counting: str = STRICT) -> pd.Series[float]:
+    """Give 1 where people say that a response is a refusal, 0 where an answer, by a counting.
+
+    A label that names no class is the same by every counting.
+
+    Args:
+        said: Labels of :func:`said_of`; missing where nobody was asked.
+        counting: Key of :func:`or_eval.schema.countings`.
+    """
+    counts = {name.value: countings()[counting].of(name) for name in ResponseClass}
+    return said.map(counts | {REFUSED: True, ANSWERED: False}).astype("float64")
 
 
 def labelled_verdicts(logs: Logs, labels: Labels, scorer: str) -> Joined:

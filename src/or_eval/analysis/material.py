@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,22 +18,32 @@ from or_eval.analysis.comparisons import (
 )
 from or_eval.analysis.conditions import base_models
 from or_eval.analysis.corrections import Corrections, audited_truth, corrections
-from or_eval.analysis.human_labels import Labels, truth_of
+from or_eval.analysis.human_labels import Labels, said_of, truth_of
 from or_eval.analysis.lineage import levels, lineage_effects
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.prompt_audit import PromptAudit, labels_by_prompt, prompt_audit
 from or_eval.analysis.prompt_texts import SENSITIVE_PART, sensitive_parts
 from or_eval.analysis.ranking import Correlation, ranking, safety_over_refusal_correlation
 from or_eval.analysis.rates import MEASURES, macro_averages, rates
-from or_eval.analysis.responses import Logs, as_they_are, by_benchmark
+from or_eval.analysis.responses import (
+    Logs,
+    as_they_are,
+    by_benchmark,
+    counted_as,
+    other_counting,
+    with_other,
+)
 from or_eval.analysis.votes import VoteAgreement, agreement_by_label, vote_matrix
 from or_eval.hostile_text import visible
-from or_eval.schema import Label
+from or_eval.intervals import with_bounds
+from or_eval.schema import STRICT, Label
 
 SPLITS = ("category", "language", "source", "method", "task")
 _SHOWN_NAMES = ("model", "category", "language", "source", "method")
 _MOST_GROUPS = 60
 _COMPARED = ("language", "method")
+_ALSO = ("refused", "raw", "missed", "false_alarms")
+"""What rates tell by the other counting besides themselves."""
 _MOST_COMPARED = 12
 
 
@@ -42,22 +52,42 @@ class Material:
     """The frames of logs with names made fit to be shown, and what is found from them.
 
     Attributes:
-        asked: The frames with all responses.
+        read: The frames with all responses, as they were read.
         scorer: Name of the score that they were read by.
-        truth: What people say of a sample of the responses: 1 for a refusal, 0 for an answer,
-            missing for the others, by the responses' index; None where nobody was asked.
+        counting: Key of what counts as refused in all that is found.
+        said: What people say of a sample of the responses, missing for the others, by the
+            responses' index (:func:`or_eval.analysis.human_labels.said_of`); None where nobody
+            was asked.
         audit: What people say of a sample of the prompts
             (:func:`or_eval.analysis.prompt_audit.labels_by_prompt`).
         labels: People's labels as their file has them.
         encoder: The embedding model of the similarity of methods.
     """
 
-    asked: Logs
+    read: Logs
     scorer: str = "refusal"
-    truth: pd.Series[float] | None = None
+    counting: str = STRICT
+    said: pd.Series[str] | None = None
     audit: pd.DataFrame | None = None
     labels: Labels | None = None
     encoder: str = ""
+
+    @cached_property
+    def other(self) -> Material:
+        """The same by the counting that stands beside it."""
+        return replace(self, counting=other_counting(self.counting))
+
+    @cached_property
+    def strict(self) -> Material:
+        """The same by the score's own counting, in which class by class is counted."""
+        if self.counting != STRICT and self.other.counting == STRICT:
+            return self.other
+        return self if self.counting == STRICT else replace(self, counting=STRICT)
+
+    @cached_property
+    def asked(self) -> Logs:
+        """The frames with all responses, refused or not by the counting."""
+        return self.read._replace(responses=counted_as(self.read.responses, self.counting))
 
     @cached_property
     def logs(self) -> Logs:
@@ -72,12 +102,14 @@ class Material:
     @property
     def people(self) -> bool:
         """Whether people's labels tell the truth, or else an audit by the judge."""
-        return self.truth is not None
+        return self.said is not None
 
     @cached_property
     def known(self) -> pd.Series[float]:
         """What is known of single responses, by people's labels or an audit."""
-        return audited_truth(self.asked.responses) if self.truth is None else self.truth
+        if self.said is None:
+            return audited_truth(self.asked.responses, self.counting)
+        return truth_of(self.said, self.counting)
 
     @cached_property
     def sample(self) -> Corrections | None:
@@ -103,8 +135,13 @@ class Material:
     def rates(self, *by: str) -> pd.DataFrame:
         """Give rates by these columns, corrected where a sample of the truth is known.
 
+        By this counting, with ``counting``, and beside it by the other one, as ``rate_full``.
         Empty where one of the columns has fewer than two values; ``model`` may have one.
         """
+        own, other = self._by_counting(*by), self.other._by_counting(*by)
+        return with_other(own, other, self.counting, "rate", *_ALSO)
+
+    def _by_counting(self, *by: str) -> pd.DataFrame:
         if by not in self._rates:
             of = self.responses
             if SENSITIVE_PART in by:
@@ -112,6 +149,11 @@ class Material:
             split = all(of[name].nunique() > 1 for name in by if name != "model")
             self._rates[by] = rates(of if split else of.iloc[:0], by, self.sample)
         return self._rates[by]
+
+    def _with_other(self, what: str, figure: str, *more: str) -> pd.DataFrame:
+        """Give one of these tables with its figure by the other counting beside it."""
+        own, other = getattr(self, what), getattr(self.other, what)
+        return with_other(own, other, self.counting, figure, *more)
 
     @property
     def models(self) -> pd.DataFrame:
@@ -154,9 +196,13 @@ class Material:
                 notes.append(f"{missing} responses have no {name}: no rate by {name} has them")
         return notes
 
-    @cached_property
+    @property
     def differences(self) -> pd.DataFrame:
         """Differences between models, with ``label``: on safe and on toxic prompts."""
+        return self._with_other("_differences", "difference", "verdict")
+
+    @cached_property
+    def _differences(self) -> pd.DataFrame:
         return compare_models(self.responses, self.sample)
 
     @cached_property
@@ -206,7 +252,9 @@ class Material:
         safe = found[(found["measure"] == "over_refusal") & (found["n"] > 0)]
         ends = {"lower": "difference_lower", "upper": "difference_upper"}
         tested = standing_out(self.responses, "category").rename(columns=ends)
-        table = safe[["category", "rate", "lower", "upper", "refused", "n"]].merge(
+        other = with_bounds(f"rate_{self.other.counting}")
+        told = ["category", "rate", "lower", "upper", *other, "refused", "n", "counting"]
+        table = safe[told].merge(
             tested[["category", "difference", *ends.values(), "p", "verdict"]], on="category"
         )
         return table.sort_values(["rate", "category"], ascending=[False, True], ignore_index=True)
@@ -218,7 +266,8 @@ class Material:
     @property
     def effects(self) -> pd.DataFrame:
         """What each factor does, where models were run under several conditions."""
-        return self._effects[self._effects["factor"] != FRAMING].reset_index(drop=True)
+        effects = self._with_other("_effects", "difference", "verdict")
+        return effects[effects["factor"] != FRAMING].reset_index(drop=True)
 
     @cached_property
     def framings(self) -> pd.DataFrame:
@@ -228,15 +277,27 @@ class Material:
             described |= (head.header.eval.metadata or {}).get("framings") or {}
         kinds = {name: str(said.get("kind") or "") for name, said in described.items()}
         names = {"a": FRAMING, "rate_a": "rate_framed", "rate_b": "rate_plain"}
-        found = self._effects[self._effects["factor"] == FRAMING].rename(columns=names)
+        effects = self._with_other("_effects", "difference", "verdict")
+        found = effects[effects["factor"] == FRAMING].rename(columns=names)
         found.insert(2, "kind", found[FRAMING].map(kinds))
         order = found["difference"].abs().sort_values(ascending=False, kind="stable").index
         found = found.drop(columns=["factor", "b", "settings"]).loc[order]
         return found.sort_values(["label", "model"], kind="stable", ignore_index=True)
 
-    @cached_property
+    @property
     def rankings(self) -> dict[str, pd.DataFrame]:
-        """Rankings by measure."""
+        """Rankings by measure, with each model's value and rank by the other counting."""
+        return {
+            name: with_other(
+                table,
+                self.other._rankings[name].set_index("model").loc[table["model"]],
+                *(self.counting, "value", "rank"),
+            )
+            for name, table in self._rankings.items()
+        }
+
+    @cached_property
+    def _rankings(self) -> dict[str, pd.DataFrame]:
         known = self.models[self.models["n"] > 0]
         measures = [name for name in ("over_refusal",) if (known["measure"] == name).any()]
         if known["measure"].nunique() == 2 and known["model"].duplicated().any():
@@ -267,11 +328,20 @@ class Material:
             return None
         return prompt_audit(self.responses, self.logs.prompts, audit, self.sample)
 
+    @property
+    def corrected_for_labels(self) -> pd.DataFrame:
+        """Rates over the prompts whose label is right, by both countings; empty without any."""
+        if self.prompt_audit is None or self.other.prompt_audit is None:
+            return pd.DataFrame()
+        own, other = (of.prompt_audit.corrected for of in (self, self.other))
+        return with_other(own, other, self.counting, "rate")
+
 
 def material(
     logs: Logs,
     *,
     scorer: str = "refusal",
+    counting: str = STRICT,
     labels: Labels | None = None,
     prompt_labels: pd.DataFrame | None = None,
     encoder: str = "",
@@ -282,6 +352,7 @@ def material(
     Args:
         logs: The frames of logs.
         scorer: Name of the score that they were read by.
+        counting: Key of what counts as refused (:func:`or_eval.schema.countings`).
         labels: People's labels of a sample of the responses.
         prompt_labels: Their labels of a sample of the prompts
             (:func:`or_eval.analysis.prompt_audit.read_prompt_labels`).
@@ -294,9 +365,9 @@ def material(
     Raises:
         DataError: The labels don't tell which responses or prompts they are about.
     """
-    truth = None
+    said = None
     if labels is not None:
-        truth, chance, note = truth_of(logs, labels, scorer)
+        said, chance, note = said_of(logs, labels, scorer)
         responses = logs.responses.assign(chance=chance)
         logs = logs._replace(responses=responses, notes=[*logs.notes, note])
     audit = None if prompt_labels is None else labels_by_prompt(prompt_labels, logs.prompts)
@@ -305,7 +376,8 @@ def material(
         name: Material(
             part,
             scorer,
-            None if truth is None else truth.loc[part.responses.index],
+            counting,
+            None if said is None else said.loc[part.responses.index],
             audit,
             labels,
             encoder,

@@ -7,8 +7,9 @@ from pathlib import Path
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.progress import tracked
 from or_eval.analysis.prompt_texts import SENSITIVE_PART, sensitive_parts
-from or_eval.analysis.responses import RECORD, VERDICT, Logs
+from or_eval.analysis.responses import RECORD, VERDICT, Logs, counted_as
 from or_eval.analysis.samples import samples_of
+from or_eval.schema import FULL
 
 COLUMNS = (
     *("model", "base_model", "condition", "benchmark", "task", "log"),
@@ -17,6 +18,7 @@ COLUMNS = (
     "family",
     SENSITIVE_PART,
     *VERDICT,
+    "refused_full",
     "error",
 )
 """The columns, in order; ``docs/analysis.md`` says what each one is."""
@@ -49,6 +51,7 @@ def write_responses(logs: Logs, path: Path) -> None:
             prompt=rows["id"].map(logs.prompts["prompt"]),
             response=[sample.output.completion for _, sample in samples_of(rows)],
             sensitive_part=rows["id"].map(parts),
+            refused_full=counted_as(rows, FULL)["refused"],
         )
         strings = [name for name in COLUMNS if name not in _TYPES]
         table = pa.Table.from_pandas(
@@ -61,4 +64,6 @@ def write_responses(logs: Logs, path: Path) -> None:
         writer.close()
 
 
-_TYPES = dict.fromkeys(("refused", "certain", "audited"), "boolean") | {"epoch": "int64"}
+_TYPES = dict.fromkeys(("refused", "refused_full", "certain", "audited"), "boolean") | {
+    "epoch": "int64"
+}

@@ -18,7 +18,7 @@ from or_eval.analysis.prompt_texts import PromptTexts, selection_notes, settle_t
 from or_eval.analysis.samples import CUT_VALUE, Summary, agreed_meta, read_summaries, samples_of
 from or_eval.analysis.wording import counted
 from or_eval.families import family_names
-from or_eval.schema import PLAIN, STRICT, Label, ResponseClass, countings
+from or_eval.schema import FULL, PLAIN, STRICT, Label, ResponseClass, countings
 
 RECORD = ("label", "category", "language", "source", "method", "seed_id", "pair_id")
 VERDICT = (
@@ -170,6 +170,36 @@ def counted_as(responses: pd.DataFrame, counting: str) -> pd.DataFrame:
     classes = responses["response_class"]
     refused = classes.isin(list(countings()[counting].refused)).astype("boolean")
     return responses.assign(refused=refused.where(classes.notna(), responses["refused"]))
+
+
+def other_counting(counting: str) -> str:
+    """Give the counting to show beside one: strict, or full where that is as strict."""
+    known = countings()
+    return FULL if known[counting].refused == known[STRICT].refused else STRICT
+
+
+def with_other(
+    table: pd.DataFrame, other: pd.DataFrame, counting: str, figure: str, *more: str
+) -> pd.DataFrame:
+    """Put beside a table's figures what they are by another counting.
+
+    Args:
+        table: The table; ``counting`` is added, which tells its own.
+        other: The same rows by the other counting.
+        counting: Key of the table's own counting.
+        figure: Column whose bounds are called ``lower`` and ``upper``.
+        more: Other columns to take.
+
+    Returns:
+        The table with the columns of the other one, each named with its counting: ``rate_full``,
+        ``rate_full_lower``, ``rate_full_upper``.
+    """
+    key = other_counting(counting)
+    names = {figure: f"{figure}_{key}"}
+    names |= {end: f"{figure}_{key}_{end}" for end in ("lower", "upper")}
+    names |= {name: f"{name}_{key}" for name in more}
+    beside = {to: other[name].to_numpy() for name, to in names.items() if name in other}
+    return table.assign(counting=counting, **beside)
 
 
 def as_they_are(logs: Logs) -> Logs:

@@ -10,13 +10,16 @@ import pandas as pd
 from or_eval.analysis.contrasts import ALIKE, contrasts
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.rates import LABEL_OF, MEASURES, prompt_means, rates
-from or_eval.analysis.responses import Logs
+from or_eval.analysis.responses import Logs, counted_as, other_counting, with_other
 from or_eval.analysis.tables import records
 from or_eval.analysis.votes import vote_matrix
 from or_eval.analysis.wording import counted, doubt_shares
 from or_eval.hostile_text import visible
+from or_eval.schema import STRICT
 
 RUNS = ("A", "B")
+_BY_BOTH = ("rate_a", "rate_b", "verdict")
+"""What is told by two countings, besides the difference."""
 
 
 class Changes(NamedTuple):
@@ -27,7 +30,9 @@ class Changes(NamedTuple):
             that both have; labels are those of A.
         rates: A row per compared model and prompt label, as
             :func:`or_eval.analysis.contrasts.contrasts` gives it with ``model`` and
-            ``label``; ``difference`` is B - A, ``p`` is corrected for all rows. ``uncertain_a``
+            ``label``; ``difference`` is B - A, ``p`` is corrected for all rows, ``counting`` says
+            what counts as refused; ``_full`` or that of another counting is by the one beside it
+            (:func:`or_eval.analysis.responses.with_other`). ``uncertain_a``
             and ``without_verdict_a`` are the shares of A's responses to these prompts whose
             verdict is not certain, and that have none; likewise those of B.
         flips: A row per model and prompt whose vote changed: ``model``, ``id``, ``prompt``, the
@@ -43,11 +48,16 @@ class Changes(NamedTuple):
     notes: list[str]
 
 
-def changes(before: Logs, after: Logs) -> Changes:
+def changes(before: Logs, after: Logs, counting: str = STRICT) -> Changes:
     """Compare two runs model by model, on the prompts that both have.
 
     Models are matched by name; where each run has one model, these two are compared whatever
     their names.
+
+    Args:
+        before: The frames of run A.
+        after: The frames of run B.
+        counting: Key of what counts as refused (:func:`or_eval.schema.countings`).
 
     Raises:
         LogError: The runs have no prompt or no model in common.
@@ -58,6 +68,12 @@ def changes(before: Logs, after: Logs) -> Changes:
     a, b, notes = _same_prompts(a, b)
     if left_out := sorted({*left_out_of_a, *left_out_of_b}):
         notes.append(f"models in one run only, left out: {', '.join(left_out)}")
+    own, other = (
+        [run._replace(responses=counted_as(run.responses, key)) for run in (a, b)]
+        for key in (counting, other_counting(counting))
+    )
+    found, beside = (_rates(*runs, models) for runs in (own, other))
+    a, b = own
     votes_a, votes_b = _votes(a), _votes(b)
     flips = [
         _flips(
@@ -68,7 +84,7 @@ def changes(before: Logs, after: Logs) -> Changes:
     ]
     return Changes(
         (a, b),
-        _rates(a, b, models),
+        with_other(found, beside, counting, "difference", *_BY_BOTH),
         pd.concat(flips, ignore_index=True),
         len(a.prompts),
         notes,

@@ -56,6 +56,7 @@ def figures(
     mapping: dict[str, str],
     encoder: str | None,
     scorer: str,
+    counting: str,
     on_conflict: OnConflict,
 ) -> None:
     """Draw figures from LOGS.
@@ -107,7 +108,12 @@ def figures(
     unasked = ON_REQUEST if encoder else ON_REQUEST | {"similarity"}
     names = list(kinds) or [name for name in KINDS if name not in unasked]
     of_logs = partial(
-        material, read, scorer=scorer, labels=labels, encoder=encoder or MULTILINGUAL_MODEL
+        material,
+        read,
+        scorer=scorer,
+        counting=counting,
+        labels=labels,
+        encoder=encoder or MULTILINGUAL_MODEL,
     )
     parts = of_logs(pool=False)
     several = len(parts) > 1

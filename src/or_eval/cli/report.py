@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +28,7 @@ def report(
     mapping: dict[str, str],
     pool: bool,
     scorer: str,
+    counting: str,
     on_conflict: OnConflict,
 ) -> None:
     """Write a report on LOGS: a page, figures, tables and a summary.
@@ -60,7 +62,9 @@ def report(
             raise click.UsageError("labels, scorecards and --pool are for logs, not for scans")
         page = write_scan_report(scans, out)
     elif compare:
-        page = write_comparison(*compare, out, scorer=scorer, on_conflict=on_conflict)
+        page = write_comparison(
+            *compare, out, scorer=scorer, counting=counting, on_conflict=on_conflict
+        )
     else:
         labels = None
         if labels_file is not None:
@@ -75,10 +79,51 @@ def report(
             list(logs),
             out,
             scorer=scorer,
+            counting=counting,
             on_conflict=on_conflict,
             labels=labels,
             prompt_labels=read_prompt_labels(prompt_labels_file) if prompt_labels_file else None,
             scorecard=read_scorecard(scorecard_file) if scorecard_file else None,
             pool=pool,
         )
+    _print_rates(page.parent)
     click.echo(f"Report: {page}")
+
+
+def _print_rates(folder: Path) -> None:
+    """Print the rates or changes of a report, each by its countings."""
+    import pandas as pd
+    from rich.console import Console
+
+    from or_eval.analysis.rates import LABEL_OF
+    from or_eval.analysis.report.forms import shown_table
+    from or_eval.analysis.responses import other_counting
+    from or_eval.analysis.tables import terminal_table
+    from or_eval.intervals import with_bounds
+
+    rows = _rows_of(folder)
+    if not rows:
+        return
+    named = [*LABEL_OF, "rate_a", "rate_b", "difference", "verdict"]
+    other = other_counting(rows[0]["counting"])
+    figures = with_bounds(*named, *(f"{name}_{other}" for name in named))
+    wanted = {"benchmark", "model", "label", "counting", "lower", "upper", *figures}
+    frame = pd.DataFrame(rows)
+    shown = shown_table(frame[[name for name in frame if name in wanted]])
+    cells = [[cell.text for cell in row] for row in shown.rows]
+    title = "What changed" if "rate_a" in frame else "Rates"
+    Console().print(terminal_table(pd.DataFrame(cells, columns=shown.headers), title))
+
+
+def _rows_of(folder: Path) -> list[dict[str, Any]]:
+    """Read what a report on models or a comparison says of each model."""
+    found = json.loads((folder / "summary.json").read_text("utf-8"))
+    parts = found.get("benchmarks", {})
+    if parts:
+        return [
+            {"benchmark": benchmark} | row
+            for benchmark, part in parts.items()
+            for row in _rows_of(folder / part)
+        ]
+    rows: list[dict[str, Any]] = found.get("changes") or found["models"]
+    return rows if "counting" in found else []

@@ -35,6 +35,7 @@ def structure(
     formats: tuple[Format, ...],
     language: str,
     scorer: str,
+    counting: str,
     on_conflict: OnConflict,
 ) -> None:
     """Measure the structure of the prompts in LOGS, and its relation to refusal.
@@ -52,11 +53,12 @@ def structure(
       or-eval structure logs --surface
     """
     from or_eval.analysis.figures.differences import structure_boxes, structure_effects_figure
+    from or_eval.analysis.figures.drawing import with_counting
     from or_eval.analysis.figures.in_language import in_language
     from or_eval.analysis.figures.saving import save_figure
     from or_eval.analysis.material import material
     from or_eval.analysis.report.forms import write_csv
-    from or_eval.analysis.responses import read_logs
+    from or_eval.analysis.responses import read_logs, with_other
     from or_eval.analysis.structure.measures import MEASURES, SURFACE, distributions, measure
     from or_eval.analysis.structure.parsers import find_parsers
     from or_eval.analysis.structure.refusal_effects import samples, structure_effects
@@ -67,7 +69,8 @@ def structure(
     for note in [*read.notes, *([] if surface else measured.notes)]:
         click.echo(f"note: {note}", err=True)
     wanted = SURFACE if surface else tuple(MEASURES)
-    benchmarks, unsaid = material(read, scorer=scorer, pool=False), dict[str, None]()
+    benchmarks = material(read, scorer=scorer, counting=counting, pool=False)
+    unsaid = dict[str, None]()
     for benchmark, of in benchmarks.items():
         part = of.logs  # prompts as they are, as in reports and figures
         place = out if len(benchmarks) == 1 else out / benchmark.replace("/", "-")
@@ -75,14 +78,17 @@ def structure(
         place.mkdir(parents=True, exist_ok=True)
         write_csv(values.reset_index(), place / "measures.csv")
         spread = distributions(part.responses, values)
-        write_csv(spread, place / "distributions.csv")
-        taken = samples(part.responses, part.prompts, values, wanted)
-        effects = structure_effects(taken)
+        write_csv(spread.assign(counting=counting), place / "distributions.csv")
+        own, other = (
+            structure_effects(samples(one.responses, part.prompts, values, wanted))
+            for one in (of, of.other)
+        )
+        effects = with_other(own, other, counting, "difference", "rate", "verdict")
         write_csv(effects, place / "effects.csv")
         with in_language(language) as without_words:
             for figure in (structure_boxes(spread), structure_effects_figure(effects)):
                 if figure is not None:
-                    save_figure(figure, place, formats)
+                    save_figure(with_counting(figure, counting), place, formats)
         unsaid |= without_words
         click.echo(f"{benchmark}: {place}")
     tell_missing_words(unsaid, language)

@@ -18,6 +18,8 @@ from or_eval.analysis.figures.drawing import (
     finished,
     hollow_note,
     name_room,
+    other_of,
+    small_dots_note,
     with_shown_names,
 )
 from or_eval.analysis.figures.forms import cells, dots
@@ -60,6 +62,8 @@ def differences(
         upper=known["upper"].fillna(known["difference"]),
         points=[written(*estimate, kind="points") for estimate in estimates],
     )
+    if other := other_of(known):
+        data = data.assign(other=known[f"difference_{other}"])
     if data[apart].nunique() > MOST_COLOURS:
         texts = {"text": data["points"].str.partition(" ")[0], "range": data["points"].map(ends_of)}
         data = data.assign(interval=data["points"], n=data.get("n", 0), **texts)
@@ -83,7 +87,8 @@ def differences(
         tooltip,
         below=[zero.encode(x=alt.X("zero:Q", axis=axis))],
     )
-    return figure(name, chart, known, *more, *hollow_note(data))
+    small = small_dots_note(known, "difference")
+    return figure(name, chart, known, *more, *hollow_note(data), *small)
 
 
 def lineage_figure(found: pd.DataFrame) -> Figure | None:

@@ -14,7 +14,10 @@ import pandas as pd
 from or_eval.analysis.extras import needed
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.shown_names import em_width, shown_names
+from or_eval.analysis.responses import other_counting
 from or_eval.analysis.wording import written
+from or_eval.intervals import with_bounds
+from or_eval.schema import countings
 
 _NEEDED = "Figures and reports need altair"
 
@@ -78,6 +81,13 @@ def figure(
     )
 
 
+def with_counting(found: Figure, counting: str) -> Figure:
+    """Let a figure's note say what counts as refused."""
+    return found._replace(
+        note=f"{found.note} {said('Counting: {counting}.', counting=counting_name(counting))}"
+    )
+
+
 @cache
 def figure_words() -> dict[str, Any]:
     """Give the English words of figures."""
@@ -110,14 +120,47 @@ def drawn(rates: pd.DataFrame, *names: str) -> pd.DataFrame:
     Returns:
         The rates with their names as figures show them; ``interval``, the rate and its interval
         as a person reads them; ``bounded``, whether there is an interval; and bounds at the rate
-        itself where there is none.
+        itself where there is none. Where another counting stands beside theirs, ``other`` is the
+        rate by it, and ``other_text`` what a person reads.
     """
+    if other := other_of(rates):
+        told = (rates[name] for name in with_bounds(f"rate_{other}"))
+        texts = list(map(with_interval, *told))
+        rates = rates.assign(other=rates[f"rate_{other}"], other_text=texts)
     return with_shown_names(rates, *names).assign(
         interval=list(map(with_interval, rates["rate"], rates["lower"], rates["upper"])),
         bounded=rates["lower"].notna() & rates["upper"].notna(),
         lower=rates["lower"].fillna(rates["rate"]),
         upper=rates["upper"].fillna(rates["rate"]),
     )
+
+
+def other_of(rates: pd.DataFrame) -> str:
+    """Give the counting that stands beside that of rates; empty where they are told by one."""
+    if "counting" not in rates or rates.empty:
+        return ""
+    return other_counting(str(rates["counting"].iloc[0]))
+
+
+def other_data(rates: pd.DataFrame) -> list[str]:
+    """Give the columns of rates that tell them by the other counting."""
+    other = other_of(rates)
+    return ["counting", f"refused_{other}", *with_bounds(f"rate_{other}")] if other else []
+
+
+def small_dots(data: pd.DataFrame, value: str, **channels: Any) -> list[Any]:
+    """Give a layer of small dots where figures are by the other counting, if any differ."""
+    if "other" not in data or (data["other"] == data[value]).all():
+        return []
+    return [alt.Chart(data).mark_point(filled=True, size=26, opacity=1).encode(**channels)]
+
+
+def small_dots_note(rates: pd.DataFrame, value: str = "rate") -> list[str]:
+    """Say by which counting small dots are, where there are any."""
+    other = other_of(rates)
+    if not other or (rates[value] == rates[f"{value}_{other}"]).all():
+        return []
+    return [said("Small dots: the same, counted {other}.", other=counting_name(other))]
 
 
 def with_shown_names(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
@@ -129,14 +172,25 @@ def with_shown_names(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return frame.assign(**{column: frame[column].map(names) for column in columns})
 
 
-def tooltips(*columns: str) -> list[Any]:
-    """Give what pointing at a mark shows: these columns of names and texts, and ``n``."""
+def tooltips(*columns: str, other: str = "") -> list[Any]:
+    """Give what pointing at a mark shows.
+
+    Args:
+        columns: Columns of names and texts; with ``interval``, also ``n``.
+        other: The counting whose rates are shown as well, if any.
+    """
     titles = {name: name.removesuffix("_text").replace("_", " ").capitalize() for name in columns}
     titles |= {"interval": "Value"} if "interval" in columns else {}
     return [
         *(alt.Tooltip(f"{name}:N", title=said(title)) for name, title in titles.items()),
+        *([alt.Tooltip("other_text:N", title=counting_name(other))] if other else []),
         *([alt.Tooltip("n:Q", title=said("Responses"))] if "interval" in columns else []),
     ]
+
+
+def counting_name(counting: str) -> str:
+    """Name a counting in the language of figures."""
+    return named("counting", countings()[counting].name)
 
 
 def hollow(points: Any, data: pd.DataFrame, **place: Any) -> list[Any]:

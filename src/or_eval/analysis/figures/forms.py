@@ -16,6 +16,7 @@ from or_eval.analysis.figures.drawing import (
     hollow,
     name_room,
     scales,
+    small_dots,
     tooltips,
 )
 from or_eval.analysis.figures.in_language import said
@@ -71,7 +72,9 @@ def dots(
     points = base.mark_point(filled=True, size=65).encode(
         x=centre, tooltip=tooltip, color=colour, shape=shape, **place
     )
-    chart = alt.layer(*below, rules, points, *hollow(base, data, x=centre, **place))
+    other = alt.X("other:Q", **along)
+    small = small_dots(data, value, x=other, tooltip=tooltip, color=colour, **place)
+    chart = alt.layer(*below, rules, points, *hollow(base, data, x=centre, **place), *small)
     height = len(rows) * max(26, 11 * len(names) + 8)
     chart = chart.properties(width=PLOT_WIDTH, height=height)
     return finished(chart, least=LEAST, margin=name_room(rows))

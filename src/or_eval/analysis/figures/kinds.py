@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from or_eval.analysis.figures.differences import lineage_figure
-from or_eval.analysis.figures.drawing import Figure, figure_words
+from or_eval.analysis.figures.drawing import Figure, figure_words, with_counting
 from or_eval.analysis.figures.of_cells import (
     balance,
     four_fold_tables,
@@ -98,7 +98,9 @@ ON_REQUEST = frozenset({"radar", "trends"})
 
 _DRAWN: dict[str, Callable[[Material], Figure | None]] = {
     "trade_off": lambda of: trade_off(of.models, of.bases),
-    "classes": lambda of: class_stack(class_shares(of.responses, found=of.sample), of.models),
+    "classes": lambda of: class_stack(
+        class_shares(of.strict.responses, found=of.strict.sample), of.models
+    ),
     "category": _by("category"),
     "category_bars": lambda of: category_bars(of.rates("category")),
     "radar": lambda of: radar(of.rates("model", "category")),
@@ -118,5 +120,22 @@ _DRAWN: dict[str, Callable[[Material], Figure | None]] = {
     "similarity": _similarity,
     "labels": _labels,
 }
-KINDS = {name: Kind(**figure_words()["kinds"][name], draw=draw) for name, draw in _DRAWN.items()}
+_BY_CLASS = {"classes", "balance", "similarity", "labels"}
+"""Those that show nothing that hangs on the counting."""
+
+
+def _counted(draw: Callable[[Material], Figure | None]) -> Callable[[Material], Figure | None]:
+    """Let a figure say what it counts as refused."""
+
+    def drawn(of: Material) -> Figure | None:
+        found = draw(of)
+        return None if found is None else with_counting(found, of.counting)
+
+    return drawn
+
+
+KINDS = {
+    name: Kind(**figure_words()["kinds"][name], draw=draw if name in _BY_CLASS else _counted(draw))
+    for name, draw in _DRAWN.items()
+}
 """What ``or-eval figures --kind`` may name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
@@ -17,10 +18,14 @@ from or_eval.analysis.figures.drawing import (
     finished,
     hollow_note,
     name_room,
+    other_data,
+    other_of,
     over_refusal,
     rate_axis,
     scales,
     shares,
+    small_dots,
+    small_dots_note,
     tooltips,
     with_shown_names,
 )
@@ -28,9 +33,13 @@ from or_eval.analysis.figures.forms import LEAST, bars, dots, interval_note
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.of_cells import grey_note, rate_cells
 from or_eval.analysis.rates import LABEL_OF
-from or_eval.schema import ResponseClass
+from or_eval.intervals import with_bounds
+from or_eval.schema import ResponseClass, countings
 
-_DATA = ["n", "refused", "rate", "lower", "upper"]
+_BOUNDS = ["lower", "upper"]
+_DATA = ["n", "refused", "rate", *_BOUNDS]
+_OTHER = "#f5d000"
+"""Colour of the rate by the other counting, on a bar."""
 # Two hues that meet between the refusals and the answers; the more refused, the stronger.
 _CLASSES = {
     ResponseClass.DIRECT_REFUSAL.value: "#cc3311",
@@ -59,21 +68,23 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
     if known.empty:
         return None
     name = f"by-{column.replace('_', '-')}"
-    data, table = drawn(known, "model", column), known[[column, "model", *_DATA]]
+    data = drawn(known, "model", column)
+    table = known[[column, "model", *_DATA, *other_data(known)]]
     if data["model"].nunique() > MOST_COLOURS:
         order = [*_by_rate(data, "model"), *_by_rate(data, column)]
         chart = rate_cells(data, "model", column, order)
         more = [interval_note(data["model"]), *grey_note(data)]
         return figure(name, chart, table, *more, note="of_cells")
-    domain = shares(data["lower"], data["upper"])
+    by_other = data.get("other", data["rate"])
+    domain = shares(np.fmin(data["lower"], by_other), np.fmax(data["upper"], by_other))
     along = {
         "scale": alt.Scale(domain=domain, nice=False, zero=False),
         "axis": rate_axis(said("Over-refusal rate"), domain),
     }
-    tooltip = tooltips("model", column, "interval")
+    tooltip = tooltips("model", column, "interval", other=other_of(known))
     down = (column, _by_rate(data, column))
     chart = dots(data, "rate", along, down, ("model", "Model"), tooltip)
-    return figure(name, chart, table, *hollow_note(data))
+    return figure(name, chart, table, *hollow_note(data), *small_dots_note(known))
 
 
 def category_bars(rates: pd.DataFrame) -> Figure | None:
@@ -88,12 +99,18 @@ def category_bars(rates: pd.DataFrame) -> Figure | None:
     data = drawn(known, "category")
     axis = alt.Axis(title=said("Over-refusal rate"), format=".0%", tickCount=5)
     down = ("category", _by_rate(data, "category"))
-    tooltip = tooltips("category", "interval")
+    tooltip = tooltips("category", "interval", other=other_of(known))
     chart = bars(data, down, alt.X("rate:Q", axis=axis), ends=data, tooltip=tooltip)
+    y = alt.Y("category:N", sort=down[1], title=None)
+    ink = alt.value(_OTHER)
+    chart = alt.layer(
+        chart, *small_dots(data, "rate", x="other:Q", y=y, tooltip=tooltip, color=ink)
+    )
     return figure(
         "category-bars",
         finished(chart.properties(width=PLOT_WIDTH), least=LEAST),
-        known[["category", *_DATA]],
+        known[["category", *_DATA, *other_data(known)]],
+        *small_dots_note(known),
     )
 
 
@@ -145,7 +162,7 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(LABEL_OF))
     by_rate = ends.sort_values(["measure", "rate"], ascending=[True, False], kind="stable")
     models = list(dict.fromkeys([*by_rate["model"], *sorted(data["model"])]))
-    ends = ends.dropna(subset=["lower", "upper"])
+    ends = _ends(ends).dropna(subset=_BOUNDS)
     names = [named("response_class", name) for name in _CLASSES]
     scale = alt.Scale(domain=names, range=list(_CLASSES.values()))
     colour = alt.Color("response_class:N", title=said("Response class"), scale=scale)
@@ -166,6 +183,18 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
         known[["model", "label", "response_class", "n", "total", "share", "lower", "upper"]],
         corrected_note(rates),
     )
+
+
+def _ends(rates: pd.DataFrame) -> pd.DataFrame:
+    """Give where refusals end, by each counting whose refusals are a stretch of the stack."""
+    if not (other := other_of(rates)):
+        return rates
+    place = ["model", "label", *_BOUNDS]
+    beside = rates[["model", "label", *with_bounds(f"rate_{other}")[1:]]].set_axis(place, axis=1)
+    stretches = [set(list(_CLASSES)[:end]) for end in range(len(_CLASSES))]
+    known = {str(rates["counting"].iloc[0]): rates, other: beside}
+    tables = [of for key, of in known.items() if set(countings()[key].refused) in stretches]
+    return pd.concat([of[place] for of in tables])
 
 
 def funnel(rows: pd.DataFrame) -> Figure | None:

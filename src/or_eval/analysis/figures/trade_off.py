@@ -17,8 +17,10 @@ from or_eval.analysis.figures.drawing import (
     alt,
     figure,
     finished,
+    other_of,
     rate_axis,
     shares,
+    small_dots_note,
     tooltips,
     with_interval,
 )
@@ -86,7 +88,7 @@ def trade_off(rates: pd.DataFrame, bases: Mapping[str, str] | None = None) -> Fi
     several = points["model"].replace(bases or {}).nunique() < len(points)
     fit = None if several else quadratic_fit(points["over_refusal"], points["toxic_rejection"])
     fit = None if fit is None or fit.chance >= _SIGNIFICANT else fit
-    data, more = _readable(points), []
+    data, more = _readable(points, other_of(rates)), small_dots_note(rates)
     if fit is not None:
         curve = (
             "The curve is a quadratic fit over {count} models (adjusted R² {explained}), between "
@@ -129,16 +131,20 @@ def quadratic_fit(over_refusal: ArrayLike, toxic_rejection: ArrayLike) -> Fit | 
 def _points(rates: pd.DataFrame) -> pd.DataFrame:
     """Give a row per model that has both rates, numbered from the lowest over-refusal on."""
     known, ends = rates.dropna(subset=["rate"]), {"rate": "", "lower": "_lower", "upper": "_upper"}
+    other, names = other_of(rates), with_bounds(*_BOTH)
+    if other:
+        ends[f"rate_{other}"] = f"_{other}"
+        names += [f"{name}_{other}" for name in _BOTH]
     wide = known.pivot(index="model", columns="measure", values=list(ends))
     wide.columns = wide.columns.map(lambda of: f"{of[1]}{ends[of[0]]}")
-    data = wide.reindex(columns=with_bounds(*_BOTH)).dropna(subset=list(_BOTH)).astype("float64")
+    data = wide.reindex(columns=names).dropna(subset=list(_BOTH)).astype("float64")
     data = data.reset_index().sort_values([*_BOTH, "model"], ignore_index=True)
     data.insert(0, "number", range(1, len(data) + 1))
     data.insert(2, "maker", [maker(model) for model in data["model"]])
     return data
 
 
-def _readable(points: pd.DataFrame) -> pd.DataFrame:
+def _readable(points: pd.DataFrame, other: str) -> pd.DataFrame:
     """Write names and rates as people read them; colour by maker where the makers are few."""
     names = shown_names(points["model"])
     makers = points["maker"].dropna().unique()
@@ -152,6 +158,10 @@ def _readable(points: pd.DataFrame) -> pd.DataFrame:
         maker=points["maker"].fillna(said("not known")),
     )
     for name in _BOTH:
+        by_other = points[f"{name}_{other}"] if other else points[name]
+        data = data.assign(
+            **{f"{name}_other": by_other, f"{name}_other_text": by_other.map(with_interval)}
+        )
         rate, lower, upper = (points[end] for end in with_bounds(name))
         texts = map(with_interval, rate, lower, upper)
         bounds = {f"{name}_lower": lower.fillna(rate), f"{name}_upper": upper.fillna(rate)}
@@ -160,8 +170,17 @@ def _readable(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _layers(data: pd.DataFrame, fit: Fit | None) -> list[Any]:
-    """Draw where a model refuses regardless of harm, the fit, the intervals, and the models."""
-    domains = [shares(data[f"{name}_lower"], data[f"{name}_upper"]) for name in _BOTH]
+    """Draw where a model refuses regardless of harm, the fit, the intervals, and the models.
+
+    A thin line goes from each model to a small dot, where it is by the other counting.
+    """
+    domains = [
+        shares(
+            data[[f"{name}_lower", f"{name}_other"]].min(axis=1),
+            data[[f"{name}_upper", f"{name}_other"]].max(axis=1),
+        )
+        for name in _BOTH
+    ]
     x, y = (alt.Scale(domain=list(side), nice=False, zero=False) for side in domains)
     across, up = (rate_axis(said(of), side) for of, side in zip(_TITLES, domains, strict=True))
     place = {
@@ -189,6 +208,17 @@ def _layers(data: pd.DataFrame, fit: Fit | None) -> list[Any]:
         channel = (alt.X if axis == "x" else alt.Y)(f"{name}_lower:Q", scale=scale)
         of = {axis: channel, f"{axis}2": f"{name}_upper:Q", "color": colour}
         layers.append(base.mark_rule(strokeWidth=1.2).encode(**place | of))
+    if any((data[name] != data[f"{name}_other"]).any() for name in _BOTH):
+        link = base.mark_rule(strokeWidth=0.8, strokeDash=[2, 2], opacity=0.8)
+        ends_at = {"x2": "over_refusal_other:Q", "y2": "toxic_rejection_other:Q"}
+        layers.append(link.encode(**place, **ends_at, color=colour))
+        dots = base.mark_point(filled=True, size=30, opacity=1)
+        told = tooltips("model", *(f"{name}_other_text" for name in _BOTH))
+        at = {
+            "x": alt.X("over_refusal_other:Q", scale=x),
+            "y": alt.Y("toxic_rejection_other:Q", scale=y),
+        }
+        layers.append(dots.encode(**at, color=colour, tooltip=told))
     disc = base.mark_point(filled=True, size=190, stroke="white", strokeWidth=1)
     number = base.mark_text(fontSize=10, fontWeight="bold", baseline="middle", color="white")
     tooltip = tooltips("model", "maker", "over_refusal_text", "toxic_rejection_text")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from or_eval.inspect_private import PrerequisiteError
+from or_eval.schema import STRICT
 from or_eval.sources.errors import how_to_install
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def write_report(
     out: str | PathLike[str],
     *,
     scorer: str = "refusal",
+    counting: str = STRICT,
     on_conflict: OnConflict = "error",
     labels: Labels | None = None,
     prompt_labels: pd.DataFrame | None = None,
@@ -43,6 +45,7 @@ def write_report(
         logs: Log files and folders of logs.
         out: Folder to write; an older report there is replaced.
         scorer: Name of the score that says whether a response is a refusal.
+        counting: Key of what the headline counts as refused (:func:`or_eval.schema.countings`).
         on_conflict: What to do about logs that can't be counted together
             (:func:`or_eval.analysis.responses.read_logs`).
         labels: People's labels of a random sample of the responses
@@ -72,7 +75,14 @@ def write_report(
 
     check_place(Path(out))
     read = read_logs(logs, scorer=scorer, on_conflict=on_conflict)
-    parts = material(read, scorer=scorer, labels=labels, prompt_labels=prompt_labels, pool=pool)
+    parts = material(
+        read,
+        scorer=scorer,
+        counting=counting,
+        labels=labels,
+        prompt_labels=prompt_labels,
+        pool=pool,
+    )
     read = with_shown_names(read)
     reports = {}
     for name, part in parts.items():
@@ -92,6 +102,7 @@ def write_comparison(
     out: str | PathLike[str],
     *,
     scorer: str = "refusal",
+    counting: str = STRICT,
     on_conflict: OnConflict = "error",
 ) -> Path:
     """Write a report on what changed between two runs of the same prompts.
@@ -101,6 +112,7 @@ def write_comparison(
         after: Logs of the second run, B.
         out: Folder to write; an older report there is replaced.
         scorer: Name of the score that says whether a response is a refusal.
+        counting: Key of what the headline counts as refused.
         on_conflict: What to do about logs within one run that can't be counted together.
 
     Returns:
@@ -125,7 +137,7 @@ def write_comparison(
         for logs in (before, after)
     ]
     with working("Comparing runs"):
-        found = changes(*runs)
+        found = changes(*runs, counting)
     return write_folder(comparison_report(found, scorer), Path(out))
 
 

@@ -10,11 +10,14 @@ from or_eval.analysis.conditions import differing_settings
 from or_eval.analysis.configuration import mixed_scoring
 from or_eval.analysis.contrasts import ALIKE, MORE
 from or_eval.analysis.figures.differences import differences
+from or_eval.analysis.figures.drawing import with_counting
 from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
 from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
+from or_eval.analysis.responses import other_counting
 from or_eval.analysis.run_changes import RUNS, Changes
 from or_eval.analysis.tables import records
+from or_eval.intervals import with_bounds
 
 _MOST_TOLD = 6
 
@@ -27,6 +30,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         scorer: Name of the score that it was found from.
     """
     found = found._replace(rates=found.rates.drop(columns=list(ALIKE)))
+    counting = str(found.rates["counting"].iloc[0])
     heads = [head for logs in found.runs for head in logs.heads]
     folder = log_folder([head.location for head in heads])
     both = list(zip(RUNS, found.runs, strict=True))
@@ -42,6 +46,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
     tables = [worded("changes", found.rates), worded("flips", flips)]
     return Report(
         kind="comparison",
+        counting=counting,
         title=f"What changed for {title_of(heads)}",
         tested=facts(table, prompts),
         headline=_headline(found.rates),
@@ -57,7 +62,7 @@ def comparison_report(found: Changes, scorer: str) -> Report:
         },
         log_dir=folder,
         settings=worded("settings", settings),
-        figures=[figure] if (figure := differences(found.rates)) else [],
+        figures=[with_counting(figure, counting)] if (figure := differences(found.rates)) else [],
         browser=browser,
         picks=picks(before, flags, browser) if len(flips) else [],
     )
@@ -83,6 +88,9 @@ def _headline(rates: pd.DataFrame) -> ReportTable:
     }
     doubtful = any(shares.any() for shares in unsure.values())
     columns = ["model", "label", "rate_a", "rate_b", "difference", "lower", "upper", "verdict"]
+    other = other_counting(rates["counting"].iloc[0])
+    columns += [f"{name}_{other}" for name in ("rate_a", "rate_b", "verdict")]
+    columns += [*with_bounds(f"difference_{other}"), "counting"]
     if doubtful:
         columns += unsure
     frame = rates.assign(**unsure)[columns]

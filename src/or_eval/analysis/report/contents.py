@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import Figure
+from or_eval.analysis.responses import other_counting
 from or_eval.analysis.wording import counted, joined, named, written
+from or_eval.schema import countings
 
 ALSO = "What else the logs show"
 """The question whose answers stand below the first screen."""
@@ -94,10 +96,13 @@ def report_file(name: str) -> str:
     return (files("or_eval") / "analysis" / "report" / name).read_text("utf-8")
 
 
-def terms(kind: str) -> dict[str, str]:
-    """Give the terms that the first screen of a kind of report explains."""
+def terms(report: Report) -> dict[str, str]:
+    """Give the terms that the first screen of a report explains, its countings among them."""
     known = _words()["terms"]
-    return dict(known.get(kind, known["report"]))
+    keys = [report.counting, other_counting(report.counting)] if report.counting else []
+    told = {countings()[key].name: countings()[key].definition for key in keys}
+    named = {f"{name[0].upper()}{name[1:]}": f"{text}." for name, text in told.items()}
+    return {**known.get(report.kind, known["report"]), **named}
 
 
 @cache
@@ -151,6 +156,7 @@ class Report(NamedTuple):
         tables: Its other tables, in order; those with nothing to say are left out.
         notes: What was chosen or left out in reading the logs.
         findings: What summary.json holds besides.
+        counting: Key of what its headline counts as refused; empty where that isn't asked.
         log_dir: Folder that Inspect's viewer is to be started on.
         settings: In a comparison: how the settings of the runs differ.
         figures: Its figures, in order.
@@ -168,6 +174,7 @@ class Report(NamedTuple):
     tables: list[ReportTable]
     notes: list[str]
     findings: dict[str, Any]
+    counting: str = ""
     log_dir: str = ""
     settings: ReportTable | None = None
     figures: Sequence[Figure] = ()

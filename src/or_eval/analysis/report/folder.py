@@ -19,7 +19,7 @@ from or_eval.analysis.report.contents import Report
 from or_eval.analysis.report.forms import write_tables
 from or_eval.analysis.report.page import page
 from or_eval.analysis.response_table import write_responses
-from or_eval.analysis.responses import Logs
+from or_eval.analysis.responses import Logs, other_counting
 from or_eval.analysis.tables import records
 
 _PAGE = "index.html"
@@ -122,6 +122,7 @@ def _write(report: Report, folder: Path, logs: Logs | None, above: str = "") -> 
     data = {
         **made,
         "title": report.title,
+        **({"counting": _counting(report.counting)} if report.counting else {}),
         "tested": report.tested,
         "summary": list(chain.from_iterable(report.answers.values())),
         "runs": records(report.runs.frame),
@@ -134,6 +135,10 @@ def _write(report: Report, folder: Path, logs: Logs | None, above: str = "") -> 
     text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
     (folder / _SUMMARY).write_text(text + "\n", encoding="utf-8")
     (folder / _PAGE).write_text(page(report, made, above), encoding="utf-8")
+
+
+def _counting(key: str) -> dict[str, str]:
+    return {"headline": key, "beside": other_counting(key)}
 
 
 def _put(new: Path, out: Path, beside: Path) -> None:

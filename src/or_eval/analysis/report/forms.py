@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from or_eval.analysis.report.contents import ReportTable, report_file
+from or_eval.analysis.responses import other_counting
 from or_eval.analysis.tables import plain, spreadsheet_safe
 from or_eval.analysis.wording import MEASURE_NAMES, written
 from or_eval.hostile_text import visible
+from or_eval.schema import STRICT, countings
 
 HEADLINE = "headline"
 """The table of the first screen, where a band within a cell shows what the rate could be."""
@@ -89,9 +91,14 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
     Args:
         frame: The table.
         table: Its name, where columns of its own are told of in ``columns.toml``.
+
+    Where a figure stands by two countings, their titles name these.
     """
     told = _columns()["any"] | _columns().get(table, {})
     bands = table == HEADLINE
+    counting = str(frame["counting"].iloc[0]) if "counting" in frame and len(frame) else STRICT
+    other = other_counting(counting)
+    frame = frame.drop(columns="counting", errors="ignore")
     frame = frame if bands else _with_ranges(frame)
     pairs = {
         str(name): pair
@@ -104,12 +111,15 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
         for name in frame.columns
         if name not in inside and not (bands and str(name).endswith((_LOWEST, _HIGHEST, _UNSURE)))
     ]
+    names = [one for name in names for one in (name, f"{name}_{other}") if one in names]
+    names = list(dict.fromkeys(names))
+    stems = {name: name.removesuffix(f"_{other}") for name in names}
     is_number, is_flag = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
     numeric = [
         name.endswith(_RANGE) or (is_number(frame[name]) and not is_flag(frame[name]))
         for name in names
     ]
-    kinds = {name: told.get(name, {}).get("kind", "plain") for name in names}
+    kinds = {name: told.get(stem, {}).get("kind", "plain") for name, stem in stems.items()}
     rows = [
         [_cell(name, kinds[name], row, pairs.get(name)) for name in names]
         for row in frame.to_dict("records")
@@ -119,8 +129,10 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
     titles = [
         "could be"
         if name.endswith(_RANGE)
-        else told.get(name, {}).get("title", name.replace("_", " "))
-        for name in names
+        else told.get(stem, {}).get("title", stem.replace("_", " "))
+        + (f", {countings()[other].name}" if stem != name else "")
+        + (f", {countings()[counting].name}" if f"{name}_{other}" in names else "")
+        for name, stem in stems.items()
     ]
     return ShownTable(titles, numeric, rows)
 

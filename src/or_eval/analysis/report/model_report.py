@@ -19,6 +19,7 @@ from or_eval.analysis.report.tested import facts, log_folder, run_table, title_o
 from or_eval.analysis.scorecard import CardCoverage, Scorecard, card_coverage
 from or_eval.analysis.tables import plain, records
 from or_eval.analysis.wording import MEASURE_NAMES
+from or_eval.intervals import with_bounds
 from or_eval.schema import Label
 
 _SUMMARISED = {
@@ -50,6 +51,7 @@ def model_report(of: Material, card: Scorecard | None = None) -> Report:
     browser = browse(logs.responses, flags, logs.prompts, folder, scorer, of.known, judge)
     return Report(
         kind="report",
+        counting=of.counting,
         title=f"Over-refusal of {title_of(logs.heads)}",
         tested=facts(runs, logs.prompts),
         headline=_headline(of),
@@ -69,8 +71,9 @@ def _headline(of: Material) -> ReportTable:
     """Give the rates of each model, for the first screen."""
     rates = models_table(of.models)
     shown = [name for name in LABEL_OF if name in rates and rates[name].notna().any()]
-    ends = ("", "_lower", "_upper", "_lowest", "_highest")
-    frame = rates[["model", *(name + end for name in shown for end in ends)]]
+    ends = ["", "_lower", "_upper", "_lowest", "_highest"]
+    ends += with_bounds(f"_{of.other.counting}")
+    frame = rates[["model", *(name + end for name in shown for end in ends), "counting"]]
     order = f"Highest {MEASURE_NAMES[shown[0]]} first. " if shown and len(frame) > 1 else ""
     found = worded("headline", frame, order=order)
     open_ = [(frame[f"{name}_lowest"] < frame[f"{name}_highest"]).any() for name in shown]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import nan
 
 import pandas as pd
 
@@ -11,9 +12,11 @@ from or_eval.analysis.discrimination import discrimination, epoch_variance
 from or_eval.analysis.material import Material
 from or_eval.analysis.rates import LABEL_OF, class_shares, fourfold, refusal_shares
 from or_eval.analysis.report.contents import ReportTable, worded
+from or_eval.analysis.responses import other_counting
 from or_eval.analysis.scorecard import CardCoverage
 from or_eval.analysis.wording import MEASURE_NAMES, doubt_shares, written
-from or_eval.intervals import NO_ESTIMATE, Estimate, bounded
+from or_eval.intervals import NO_ESTIMATE, Estimate, bounded, with_bounds
+from or_eval.schema import STRICT
 
 _CORRECTED = [
     *("model", "measure", "n", "raw", "raw_lower", "raw_upper", "rate", "lower", "upper"),
@@ -30,17 +33,23 @@ _RANKED = {
 _SPLIT = {"method": "rewriting method", "task": "benchmark"}
 _COMPARED = {"safe": "over-refusal", "toxic": "toxic rejection", "unlabelled": "refusals"}
 _ALWAYS = ("over_refusal", "toxic_rejection")
+_BY_CLASS = frozenset({"prompt-labels", "scorecard", "classes", "without-verdict"})
+"""Tables that hold whatever counts as refused."""
 _NOT_CORRECTED = frozenset({"steadiness", "who-refused", "grounds", "vote-agreement"})
 
 
 def model_tables(of: Material, covered: CardCoverage | None = None) -> list[ReportTable]:
     """Put what logs show into tables; those with nothing to say are left out."""
     corrected = not of.corrected.empty
-    return [
-        table.also("as-they-stand") if corrected and table.name in _NOT_CORRECTED else table
-        for table in _tables(of, covered)
-        if not table.frame.empty
-    ]
+    found = []
+    for table in _tables(of, covered):
+        if table.frame.empty:
+            continue
+        if table.name not in _BY_CLASS:
+            table = table._replace(frame=table.frame.assign(counting=of.counting))
+        raw = corrected and table.name in _NOT_CORRECTED
+        found.append(table.also("as-they-stand") if raw else table)
+    return found
 
 
 def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]:
@@ -49,11 +58,14 @@ def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]
     more = "" if alike.empty else "categories-alike"
     yield worded("models", models_table(of.models, alike), more=more)
     by_whom = "corrections-by-people" if of.people else "corrections-by-audit"
-    yield worded("corrections", of.corrected.reindex(columns=_CORRECTED), by_whom)
+    other = f"_{of.other.counting}"
+    beside = [name for name in of.corrected if other in name and not name.startswith("refused")]
+    table = of.corrected.reindex(columns=[*_CORRECTED, *beside, "counting"])
+    yield worded("corrections", table, by_whom)
     if of.prompt_audit is not None:
-        labels, consensus, corrected = of.prompt_audit
+        labels, consensus, _ = of.prompt_audit
         yield worded("prompt-labels", labels)
-        yield worded("corrected-for-labels", corrected)
+        yield worded("corrected-for-labels", of.corrected_for_labels)
         yield worded("rates-by-consensus", consensus[_CONSENSUS])
     if covered is not None:
         yield worded("scorecard", covered.rows)
@@ -75,7 +87,7 @@ def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]
     if "language" in of.splits:
         table = fourfold(responses, ("model", "language"), sample)
         yield worded("fourfold-by-language", table, "fourfold", more, by_language=" by language")
-    yield worded("classes", class_shares(responses, found=sample))
+    yield worded("classes", class_shares(of.strict.responses, found=of.strict.sample))
     yield worded("who-refused", refusal_shares(responses, "provenance"))
     yield worded("grounds", refusal_shares(responses, "reason"))
     yield worded("pairs", discrimination(responses, found=sample))
@@ -106,29 +118,34 @@ def models_table(rates: pd.DataFrame, alike: pd.DataFrame | None = None) -> pd.D
     Returns:
         A row per model, the highest first rate first: ``over_refusal`` and ``toxic_rejection``
         with ``_lower`` and ``_upper``, ``_lowest`` and ``_highest`` (and ``_raw``, where rates are
-        corrected; ``_macro`` with its bounds, where there are any with categories alike),
+        corrected; ``_full`` or that of another counting beside it, with its bounds; ``_macro`` with
+        its bounds, where there are any with categories alike), ``counting``,
         ``safe_n`` and ``toxic_n`` (responses with a verdict), ``safe_uncertain``,
         ``safe_without_verdict`` and those of toxic prompts (shares of all responses, errors among
         those without a verdict), ``unscored``, ``errors``.
     """
     rows, known_alike = [], {}
+    counting = rates["counting"].iloc[0] if len(rates) else STRICT
+    other = other_counting(counting)
     if alike is not None:
         figures = alike[["model", "measure", "rate", "lower", "upper"]].itertuples(index=False)
         known_alike = {(model, measure): Estimate(*told) for model, measure, *told in figures}
     for model, group in rates.groupby("model", sort=True):
         by = group.set_index("measure")
-        row: dict[str, object] = {"model": model}
+        row: dict[str, object] = {"model": model, "counting": counting}
         for measure, label in LABEL_OF.items():
             known = measure in by.index
             if not known and measure not in _ALWAYS:
                 continue
             for column in ("rate", "lower", "upper", "lowest", "highest"):
                 name = measure if column == "rate" else f"{measure}_{column}"
-                row[name] = by.at[measure, column] if known else float("nan")
+                row[name] = by.at[measure, column] if known else nan
+            for end in with_bounds(f"{{}}_{other}"):
+                row[end.format(measure)] = by.at[measure, end.format("rate")] if known else nan
             if known_alike:
                 row |= bounded(f"{measure}_macro", known_alike.get((model, measure), NO_ESTIMATE))
             row[f"{label}_n"] = by.at[measure, "n"] if known else 0
-            shares = doubt_shares(by.loc[measure]) if known else (float("nan"),) * 2
+            shares = doubt_shares(by.loc[measure]) if known else (nan,) * 2
             names = (f"{label}_uncertain", f"{label}_without_verdict")
             row |= zip(names, shares, strict=True)
             if known and "raw" in by:

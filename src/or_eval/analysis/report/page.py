@@ -13,6 +13,7 @@ from markupsafe import Markup
 from or_eval.analysis.figures.saving import render_page
 from or_eval.analysis.report.contents import ALSO, Report, report_file, terms
 from or_eval.analysis.report.forms import HEADLINE, shown_table
+from or_eval.schema import countings
 
 MOST_ROWS = 500
 """So many rows of a table stand on the page; all are in its files."""
@@ -51,7 +52,8 @@ def page(report: Report, made: dict[str, Any], above: str = "") -> str:
         quoted=lambda text: quoted(text, safe=""),
         viewer=f"inspect view --log-dir {quote(_from_here(report.log_dir))}",
         also=ALSO,
-        terms=terms(report.kind),
+        counting=countings()[report.counting].name if report.counting else "",
+        terms=terms(report),
         style=Markup(report_file("template/report.css")),
     )
 

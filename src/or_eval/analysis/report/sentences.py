@@ -15,7 +15,7 @@ from or_eval.analysis.scorecard import CardCoverage
 from or_eval.analysis.tables import records
 from or_eval.analysis.wording import written
 from or_eval.intervals import with_bounds
-from or_eval.schema import Label
+from or_eval.schema import Label, countings
 
 _HIGH_UNSCORED = 0.05
 _FEWEST_CORRELATED = 4
@@ -44,6 +44,8 @@ def answers(
         "report",
         cautions=cautions,
         row=of.row,
+        counting=countings()[of.counting].name,
+        **_countings(of),
         prompts=len(labels),
         safe=int((labels == Label.SAFE).sum()),
         toxic=int((labels == Label.TOXIC).sum()),
@@ -64,6 +66,22 @@ def answers(
         audited=_wrong_labels(of),
         correlation=_correlation(of),
     )
+
+
+def _countings(of: Material) -> dict[str, Any]:
+    """Find how far the two countings are apart: in rates, and in what differs beyond chance."""
+    other = of.other.counting
+    rates = of.models[of.models["n"] > 0]
+    apart = (rates["rate"] - rates[f"rate_{other}"]).abs()
+    differing = of.differences
+    verdicts = [] if differing.empty else differing[["verdict", f"verdict_{other}"]].eq(MORE)
+    return {
+        "beside": countings()[other].name,
+        "other": f"rate_{other}",
+        "apart": records(rates.loc[[apart.idxmax()]])[0] if (apart > 0).any() else None,
+        "by_one": 0 if differing.empty else int(verdicts.nunique(axis=1).gt(1).sum()),
+        "compared": len(differing),
+    }
 
 
 def _pairs(of: Material) -> dict[str, Any]:
@@ -135,23 +153,23 @@ def _corrections(of: Material) -> dict[str, Any] | None:
     if rows.empty or (safe := rows[rows["measure"] == "over_refusal"]).empty:
         return None
     sums = {"sampled": int(safe["sampled"].sum()), "left": int(safe["uncorrected"].sum())}
-    return sums | {"change": _largest_change(safe, "raw")}
+    return sums | {"change": _largest_change(safe, "raw", of)}
 
 
 def _wrong_labels(of: Material) -> dict[str, Any] | None:
     if of.prompt_audit is None:
         return None
-    labels, _, corrected = of.prompt_audit
+    labels, corrected = of.prompt_audit.labels, of.prompt_audit.corrected
     safe = records(labels[(labels["label"] == Label.SAFE) & (labels["audited"] > 0)])
     rates = corrected[(corrected["measure"] == "over_refusal") & corrected["rate"].notna()]
     if not safe or rates.empty:
         return None
     right = written(*(safe[0][name] for name in ("right", "lower", "upper")))
-    change = _largest_change(rates, "as_labelled")
+    change = _largest_change(rates, "as_labelled", of)
     return {"n": int(safe[0]["audited"]), "right": right, "change": change}
 
 
-def _largest_change(rates: pd.DataFrame, was: str) -> str:
+def _largest_change(rates: pd.DataFrame, was: str, of: Material) -> str:
     """Tell what over-refusal was before a correction, of the model that it changes most."""
     most = rates.iloc[int((rates["rate"] - rates[was]).abs().argmax())]
     before, after = (
@@ -159,8 +177,8 @@ def _largest_change(rates: pd.DataFrame, was: str) -> str:
         for names in (with_bounds(was), ("rate", "lower", "upper"))
     )
     return (
-        f"over-refusal{' changes most of ' if len(rates) > 1 else ' of '}{most['model']}: {before} "
-        f"becomes {after}."
+        f"over-refusal ({countings()[of.counting].name}) {'changes most ' * (len(rates) > 1)}of "
+        f"{most['model']}: {before} becomes {after}."
     )
 
 
