@@ -84,6 +84,24 @@ def scripts_of(text: str) -> Counter[str]:
     return counts
 
 
+def shares_of_scripts(text: str) -> dict[str, float]:
+    """Give the share of each script in a text's letters; Han beside kana is Japanese."""
+    weights = _weights(text)
+    return {script: weight / sum(weights.values()) for script, weight in weights.items()}
+
+
+@cache
+def script_of_language(language: str) -> str | None:
+    """Give the script that a language is written in; None where none is known."""
+    return next((name for name, known in _scripts().items() if language in known.languages), None)
+
+
+def likelier_by(text: str, language: str, other: str) -> float:
+    """Give how much likelier a language is than another of its script, in nats, by letters alone."""
+    nats = dict(_guesser(script_of_language(language) or LATIN)(text[:_GUESS_CHARS]))
+    return nats[language] - nats[other]
+
+
 def languages_in(script: str) -> tuple[str, ...]:
     """Give the languages that are written in a script."""
     return _scripts()[script].languages
