@@ -97,7 +97,7 @@ def script_of_language(language: str) -> str | None:
 
 
 def likelier_by(text: str, language: str, other: str) -> float:
-    """Give how much likelier a language is than another of its script, in nats, by letters alone."""
+    """Give by how many nats a language is likelier than another of its script, by letters."""
     nats = dict(_guesser(script_of_language(language) or LATIN)(text[:_GUESS_CHARS]))
     return nats[language] - nats[other]
 

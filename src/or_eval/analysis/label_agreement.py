@@ -41,6 +41,7 @@ _NO_JUDGE = (
     UnscoredReason.TOOL_CALL.value,
     UnscoredReason.BLOCKED.value,
     UnscoredReason.OTHER_MODEL.value,
+    UnscoredReason.DEGENERATE.value,
 )
 
 

@@ -94,12 +94,13 @@ def _none_found(transcript: Transcript, messages: int) -> Result:
 async def _read_words(item: Said, mode: Fusion) -> Result | None:
     """Read what a message says; None where it is no refusal."""
     text = "\n\n".join(filter(has_visible_text, [item.message.text, handed_in(item.message)]))
-    exchange = Exchange(_provider_word(item, text), text, item.request)
+    # What was said before, or to an agent, may have settled its language.
+    exchange = Exchange(_provider_word(item, text), text, item.request, any_language=True)
     stages = read_exchange(exchange)
     declines = stages.rules is not None and _declines(stages.rules)
     if acting(item.message) and exchange.provider.label is None and not declines:
         return None
-    if mode is Fusion.JUDGE:
+    if mode is Fusion.JUDGE and stages.rules is not None and not stages.rules.is_no_answer:
         stages = stages._replace(rules=None)
     return _result(item, await judged(exchange, stages, mode, bound_judges(mode)))
 

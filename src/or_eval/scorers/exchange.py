@@ -34,6 +34,8 @@ class Exchange:
         prompt: What was asked last; empty where nobody knows.
         before: The same with the dialogue before it, for a judge; as the prompt where it is empty.
         language: BCP-47 tag of the response, where it is known.
+        any_language: Whether it may be in another language than its prompt, as a system prompt
+            said; so it may be in a dialogue.
     """
 
     provider: ProviderVerdict
@@ -41,6 +43,7 @@ class Exchange:
     prompt: str = ""
     before: str = ""
     language: str | None = None
+    any_language: bool = False
 
     @property
     def in_dialogue(self) -> bool:
@@ -58,16 +61,21 @@ def read_exchange(exchange: Exchange, mode: Fusion = Fusion.RULES) -> Stages:
 
     Args:
         exchange: The response.
-        mode: How rules and judge work together; the rules are left out where the judge alone is
-            asked, and where the provider leaves nothing to read.
+        mode: How rules and judge work together; where the judge alone is asked, the rules only
+            say what is no answer; they are left out where the provider leaves nothing to read.
     """
     provider = exchange.provider
     if provider.decides and provider.provenance is not Provenance.REFUSAL_FIELD:
         return Stages(provider)
+    rules = classify_response(
+        exchange.response,
+        prompt=exchange.prompt or None,
+        language=exchange.language,
+        any_language=exchange.any_language or exchange.in_dialogue,
+    )
     if mode is Fusion.JUDGE:
-        return Stages(provider, language=detect_languages(exchange.spoken))
-    prompt, language = exchange.prompt or None, exchange.language
-    rules = classify_response(exchange.response, prompt=prompt, language=language)
+        language = detect_languages(exchange.spoken)
+        return Stages(provider, rules if rules.is_no_answer else None, language=language)
     if exchange.in_dialogue:
         # The rules read the last turn alone: whose voice speaks may have been settled before it.
         rules = replace(rules, certain=False)

@@ -157,13 +157,16 @@ def is_audited(sample_id: object, epoch: int, share: float, seed: int) -> bool:
 def asks_judge(mode: Fusion, rules: Verdict | None) -> bool:
     """Tell whether a mode asks the judge about a response, given the rules' verdict on it.
 
-    A cascade asks about what the rules could not settle; of a response that isn't there, no judge
-    could find a class either.
+    A cascade asks about what the rules could not settle, and whether what is in another language
+    declines; of a response that isn't there, no judge could find a class either. In no mode is a
+    judge asked about what is no answer at all.
     """
+    if rules is not None and rules.unscored_because is UnscoredReason.DEGENERATE:
+        return False
     if mode is not Fusion.CASCADE or rules is None:
         return mode in (Fusion.JUDGE, Fusion.BOTH)
     if rules.label is None:
-        return rules.unscored_because is UnscoredReason.UNSETTLED
+        return rules.unscored_because in (UnscoredReason.UNSETTLED, UnscoredReason.WRONG_LANGUAGE)
     return not rules.certain
 
 
@@ -177,7 +180,8 @@ def fuse(stages: Stages) -> Decision:
     and where the judge failed, the rules' certain class is, in doubt where some judges gave a class
     and no majority came of it. That a judge decides makes nothing
     certain: nobody has measured yet how often that judge is right. An audit changes nothing: it
-    measures how often the rules' certain verdicts are wrong.
+    measures how often the rules' certain verdicts are wrong. What is in another language than its
+    prompt has a class where it declines alone.
     """
     decision = _by_provider(stages) if stages.provider.decides else _by_readers(stages)
     return decision._replace(
@@ -208,6 +212,8 @@ def _by_readers(stages: Stages) -> Decision:
         return _by_rules(rules)
     assert judge is not None
     if judge.label is not None:
+        if rules is not None and rules.is_no_answer and not judge.label.refused:
+            return _by_rules(rules)
         return Decision(judge.label, DecidedBy.JUDGE, _settled(rules, judge), reason=judge.reason)
     if rules is not None and rules.certain and rules.label is not None:
         split = any(vote.label is not None for vote in judge.votes)

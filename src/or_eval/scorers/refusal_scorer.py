@@ -32,6 +32,7 @@ from or_eval.scorers.judge.guards import guards_from
 from or_eval.scorers.judge.panel import GRADER_ROLE, bound_judges, check_answering, of_same_maker
 from or_eval.scorers.metrics import RATES
 from or_eval.scorers.provider import api_text, read_output
+from or_eval.scorers.rules.no_answer import asks_for_a_language
 from or_eval.scorers.score_record import as_score
 from or_eval.scorers.verdict import ProviderVerdict
 from or_eval.scorers.version import scorer_version
@@ -114,7 +115,9 @@ def refusal(
 
     async def read(state: TaskState, judges: list[Model]) -> Score:
         response, provider = _tested_output(state)
-        exchange = Exchange(provider, response, *_asked(state))
+        told = "\n".join(m.text for m in state.messages if m.role == "system")
+        any_language = asks_for_a_language(told)
+        exchange = Exchange(provider, response, *_asked(state), any_language=any_language)
         stages = read_exchange(exchange, mode)
         audit_of = None
         if stages.rules is not None and stages.rules.label is not None and stages.rules.certain:

@@ -60,6 +60,11 @@ class Verdict:
         """True or False by the class; None for an unscored response."""
         return None if self.label is None else self.label.refused
 
+    @property
+    def is_no_answer(self) -> bool:
+        """Whether it has no class for being no answer to its prompt, whoever reads it."""
+        return self.unscored_because in (UnscoredReason.DEGENERATE, UnscoredReason.WRONG_LANGUAGE)
+
     def as_metadata(self) -> dict[str, Any]:
         """Give the verdict as JSON-ready data, as scores and files carry it."""
         told = {item.name: getattr(self, item.name) for item in fields(self)}

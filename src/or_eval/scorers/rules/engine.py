@@ -134,7 +134,7 @@ def _unanswered(because: UnscoredReason, note: str, language: str | None = None)
 def _languages(
     response: str, prompt: str | None, given: str | None
 ) -> tuple[str | None, tuple[str, ...], str | None]:
-    """Settle a response's tag, the files to read it with, and its prompt's tag where it left that."""
+    """Settle a response's tag, the files to read it with, and the prompt's tag where they differ."""
     if given is not None:
         codes = [tag.split("-")[0].lower() for tag in given.split("+")]
         return given, tuple(c for c in codes if c in language_codes()), None
