@@ -15,7 +15,7 @@ from or_eval.analysis.figures.kinds import KINDS
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.material import Material, with_shown_names
 from or_eval.analysis.rates import MEASURES, by_prompt, measures_in, prompt_means, rates
-from or_eval.analysis.report.contents import Report, sentences, worded
+from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
 from or_eval.analysis.report.model_report import overview
 from or_eval.analysis.report.model_tables import models_table, wide_rates
 from or_eval.analysis.report.sentences import answers
@@ -29,6 +29,7 @@ from or_eval.intervals import with_bounds
 from or_eval.schema import FULL
 
 _FIGURES = ("trade_off", "category", "language")
+_FEW = 20
 _MEASURES = tuple(MEASURES.values())
 
 
@@ -97,19 +98,20 @@ def _benchmark(benchmark: str, rows: pd.DataFrame, runs: pd.DataFrame, notes: li
         if name in of.splits
     }
     tables = [
-        worded("models", models_table(of.models)),
-        worded("changes", changed, "leaderboard-changes")._replace(opened=True),
+        worded("models", table),
+        worded("changes", changed, "leaderboard-changes")._replace(opened=len(changed) <= _FEW),
         *(worded(f"models-by-{n}", wide, "models-by", column=n) for n, wide in splits.items()),
     ]
     figures = [KINDS[name].draw(of) for name in _FIGURES]
-    steps = changed.assign(model=changed["model"] + ", " + changed["from"] + " to " + changed["to"])
-    figures.append(differences(steps))
+    steps = changed.assign(model=changed["model"] + ", " + changed["to"])
+    steps = steps[steps["model"].isin(steps["model"].unique()[:_FEW])]
+    figures.append(differences(steps, "leaderboard-changes"))
     title = f"Over-refusal of {counted(len(table), 'model')} on {visible(benchmark)}"
     return Report(
         kind="leaderboard",
         title=title,
         tested={"Models": str(len(table)), **facts(runs, prompts)},
-        headline=worded("headline", table, "leaderboard-headline"),
+        headline=_first_screen(table),
         answers={**answers(of), **said},
         runs=worded("runs", runs, "leaderboard-runs"),
         tables=[one for one in tables if not one.frame.empty],
@@ -121,20 +123,26 @@ def _benchmark(benchmark: str, rows: pd.DataFrame, runs: pd.DataFrame, notes: li
 
 def _rates(of: Material) -> pd.DataFrame:
     """Give each model's rates by both countings with its rank, the best first."""
-    strict = models_table(of.models)
     full = models_table(rates(counted_as(of.responses, FULL))).set_index("model")
     full = full.reindex(columns=with_bounds(*_MEASURES))
     full.columns = pd.Index(with_bounds(*(f"{name}_full" for name in _MEASURES)))
-    table = strict.join(full, on="model")
-    if of.rankings:  # by balanced accuracy, where there are toxic prompts
-        *_, ranks = of.rankings.values()
-        table = table.merge(ranks[["model", "rank"]], on="model", how="left")
-    by_model = of.responses.groupby("model")["date"].max()
-    table = table.assign(date=table["model"].map(by_model))
-    order = [name for name in ("rank", "over_refusal") if name in table]
-    table = table.sort_values(order, kind="stable", ignore_index=True)
-    names = ["model", "rank", "date", *with_bounds(*_MEASURES), *full.columns]
-    return table.reindex(columns=names).dropna(axis=1, how="all")
+    table = models_table(of.models).join(full.dropna(axis=1, how="all"), on="model")
+    dates = of.responses.groupby("model")["date"].max()
+    table.insert(1, "date", table["model"].map(dates))
+    if not of.rankings:
+        return table.iloc[::-1].reset_index(drop=True)
+    *_, ranks = of.rankings.values()  # by balanced accuracy, where there are toxic prompts
+    table.insert(1, "rank", table["model"].map(ranks.set_index("model")["rank"]))
+    order = ["rank", "over_refusal"]
+    return table.sort_values(order, kind="stable", ignore_index=True)
+
+
+def _first_screen(table: pd.DataFrame) -> ReportTable:
+    ends = ("", "_lower", "_upper", "_lowest", "_highest")
+    names = [name + end for name in _MEASURES for end in ends]
+    names = ["model", "rank", "date", *names, *with_bounds("over_refusal_full")]
+    shown = table[[name for name in names if name in table]].dropna(axis=1, how="all")
+    return worded("headline", shown, "leaderboard-headline").also("could-be")
 
 
 def _changes(rows: pd.DataFrame) -> pd.DataFrame:
@@ -165,8 +173,9 @@ def _changes(rows: pd.DataFrame) -> pd.DataFrame:
             part.insert(1, "label", label.value)
             parts.append(part)
     columns = ["model", "label", "from", "to", "rate_a", "rate_b", "difference", "lower", "upper"]
-    empty = pd.DataFrame(columns=[*columns, "p", "verdict"])
-    return pd.concat(parts, ignore_index=True) if parts else empty
+    if not parts:
+        return pd.DataFrame(columns=[*columns, "p", "verdict"])
+    return pd.concat(parts).sort_values("p", kind="stable", ignore_index=True)
 
 
 def _run(folder: Path, run: Run) -> dict[str, object]:
@@ -175,6 +184,7 @@ def _run(folder: Path, run: Run) -> dict[str, object]:
         "benchmark": run.benchmark,
         "data": run.data,
         "date": run.date.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
+        "prompts": run.prompts,
         "responses": run.responses,
         "system_prompt": (run.system_prompt_sha256 or "none")[:12],
         "settings": ", ".join(map(" ".join, run.settings.items())) or "the model's own",
