@@ -23,7 +23,7 @@ _MODEL = re.compile(r"\b(?:openai|google|anthropic|mistral|gguf|classifier)/([\w
 
 # What needs a browser, the web, the Hub, a person's answers or a finished build.
 NOT_RUN = re.compile(
-    r"(inspect|scout) view|or-eval (push|demo|crawl|label (start|import|export xstest))|labels/labels|audit/labels|"
+    r"(inspect|scout) view|or-eval (push|demo|crawl|gate|label (start|import|export xstest))|labels/labels|audit/labels|"
     r"or_bench_hard_1k|OWNER/NAME|acme/|data=(coconot_contrast|try)|"
     r"build (multilingual|thai)|--kind (lineage|funnel)|multilingual_levels|sentence_encoder\("
 )
