@@ -362,7 +362,7 @@ def test_a_column_is_named_as_it_is_found(tmp_path: Path) -> None:
     ).stderr
     assert "columns read: response in 'What It Said', prompt in 'The Question'" in said
     missed = run(tmp_path / "r.csv", "--response-column", "what_it_sad").stderr
-    assert "has no column 'what_it_sad' (--response-column); did you mean 'What It Said'?" in missed
+    assert "has no column 'what_it_sad' (--response-column); did you mean 'What It Said';" in missed
 
 
 def test_an_error_names_this_commands_options_alone(tmp_path: Path) -> None:

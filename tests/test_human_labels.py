@@ -14,6 +14,7 @@ from or_eval.analysis.logs import read_heads
 from or_eval.analysis.responses import read_logs
 from or_eval.cli.agreement import agreement
 from or_eval.schema import prompt_id
+from or_eval.sources import DataError
 from replayed import logs_of, run_replay
 
 CLASSES = {
@@ -107,3 +108,12 @@ def test_labels_agree_with_themselves(
     # The README of the data gives 0.937 for the two annotators, of all responses.
     assert kappa == pytest.approx(0.937, abs=0.05)
     assert (out / "disagreements.jsonl").read_text() == ""
+
+
+def test_labels_are_found_in_the_folder_they_were_imported_into(tmp_path: Path) -> None:
+    (tmp_path / "labels.jsonl").write_text('{"prompt": "p", "human_label": "refused"}\n', "utf-8")
+    (tmp_path / "sample.jsonl").write_text('{"prompt": "p"}\n', "utf-8")
+    assert read_labels(tmp_path).frame["human"].tolist() == ["refused"]
+    (tmp_path / "labels.jsonl").rename(tmp_path / "history.jsonl")
+    with pytest.raises(DataError, match="give one of the files in it: history.jsonl, sample.jsonl"):
+        read_labels(tmp_path)

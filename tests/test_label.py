@@ -22,7 +22,7 @@ from or_eval.labelling.sampling import stratified_sample, with_something_to_judg
 from or_eval.labelling.studio.interface import interface
 from or_eval.labelling.wording import wording, worked_cases
 from or_eval.schema import Reason, ResponseClass
-from or_eval.sources.errors import how_to_install
+from or_eval.sources.row_writer import write_rows
 
 
 def frame(counts: dict[tuple[str, bool], int]) -> pd.DataFrame:
@@ -124,14 +124,38 @@ def test_a_renamed_sheet_is_nobodys(label_folder: Path, tmp_path: Path) -> None:
     assert not (out / "history.jsonl").exists()
 
 
-def test_a_missing_extra_is_named_before_logs_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["ana.csv", "ana.tsv", "ana.jsonl", "ana.parquet"])
+def test_a_sheet_may_be_saved_in_another_format(
+    label_folder: Path, tmp_path: Path, name: str
 ) -> None:
-    monkeypatch.setattr("or_eval.cli.label.options.find_spec", lambda name: None)
-    place = (tmp_path / "none", "--out", tmp_path / "out")
-    result = run("label", "export", *place, "--annotator", "ana")
-    assert result.exit_code == 1
-    assert how_to_install("label") in result.output
+    out = copytree(label_folder, tmp_path / "labels")
+    fill_in(out / "ana.xlsx", lambda key: "Answers")
+    filled = pd.DataFrame(
+        [
+            [cell.value for cell in row]
+            for row in load_workbook(out / "ana.xlsx")["tasks"].iter_rows()
+        ]
+    )
+    table = filled[1:].set_axis([str(head).upper() for head in filled.iloc[0]], axis=1)
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    write_rows(out / name, Path(name).suffix, list(table.columns)[::-1], rows)
+    both = run("label", "import", out)
+    assert f"holds {name} and ana.xlsx; name the one to import" in both.output
+    assert not (out / "history.jsonl").exists()
+    assert f"{name}: {len(rows)} new, 0 known" in done("label", "import", out, out / name)
+    # The workbook says the same, and needs no naming where it stands alone.
+    (out / name).unlink()
+    assert f"ana.xlsx: 0 new, {len(rows)} known" in done("label", "import", out)
+    assert "human_label" in (out / "labels.jsonl").read_text("utf-8")
+
+
+def test_what_is_no_sheet_and_no_export_is_told(label_folder: Path, tmp_path: Path) -> None:
+    out = copytree(label_folder, tmp_path / "labels")
+    (out / "ana.txt").write_text("direct_answer\n", "utf-8")
+    said = run("label", "import", out, out / "ana.txt").output
+    assert "neither a filled-in sheet (.xlsx, .csv, .tsv, .jsonl, .parquet)" in said
+    (out / "ana.xlsx").unlink()
+    assert "holds no annotator's sheet" in run("label", "import", out).output
 
 
 def test_logs_with_nothing_to_judge_are_told(tmp_path: Path) -> None:

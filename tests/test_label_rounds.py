@@ -174,7 +174,7 @@ def test_columns_are_found_by_their_heads(label_folder: Path, out: Path) -> None
     book["tasks"].delete_cols(3)
     book.save(out / "ana.xlsx")
     said = run("label", "import", out, out / "ana.xlsx").output
-    assert "ana.xlsx, row 1: has no column 'Response'" in said
+    assert "ana.xlsx: has no column 'Response'; the first row must stay as it was" in said
     book = load_workbook(label_folder / "ana.xlsx")
     book["tasks"].insert_cols(3)
     book.save(out / "ana.xlsx")
@@ -319,12 +319,12 @@ def test_files_of_a_folder_that_were_changed_are_named(
 
 
 def test_a_sheet_saved_as_something_else_is_told(label_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "ana.csv").write_text("key;prompt;response;label\n", "utf-8")
+    (tmp_path / "ana.csv").write_text("key;prompt;response;label\n1;p;r;x\n", "utf-8")
     (tmp_path / "ana.xlsx").write_bytes(b"\xd0\xcf\x11\xe0")
     said = run("label", "import", label_folder, tmp_path / "ana.csv").output
-    assert "save a sheet as .xlsx, under the name it had" in said
+    assert "ana.csv: has no column 'Request'" in said
     said = run("label", "import", label_folder, tmp_path / "ana.xlsx").output
-    assert "is no spreadsheet of or-eval label export" in said
+    assert "ana.xlsx: is no readable xlsx file" in said
 
 
 def test_a_name_that_is_no_file_name_is_refused(label_logs: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What is installed: light imports, the entry point, the command line, the data in the wheel."""
 
+import json
 import re
 import subprocess
 import sys
@@ -142,17 +143,31 @@ def test_no_help_page_loads_what_takes_a_second() -> None:
     assert done.stdout.splitlines()[-1] == "loaded:"
 
 
-def test_an_extra_is_installed_from_where_or_eval_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extra_is_installed_from_where_or_eval_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody finds it in a registry who installed a clone of the repository."""
-    commands = {
-        "": "pip install 'or-eval[label]'",
-        '{"url": "file:///a%20b", "dir_info": {"editable": true}}': "pip install -e '/a b[label]'",
-        '{"url": "file:///a.whl", "archive_info": {}}': "pip install '/a.whl[label]'",
-    }
-    for told, command in commands.items():
+    clone = tmp_path / "a b"
+    clone.mkdir()
+    editable = json.dumps({"url": clone.as_uri(), "dir_info": {"editable": True}})
+    commands = [
+        ("", "pip install 'or-eval[ray]'"),
+        (editable, f"pip install -e '{clone}[ray]'"),
+        (editable, f"pip install -c '{clone}/constraints.txt' -e '{clone}[ray]'"),
+        ('{"url": "file:///a.whl", "archive_info": {}}', "pip install '/a.whl[ray]'"),
+    ]
+    monkeypatch.setattr(
+        "or_eval.sources.errors.which", lambda _: Path(sys.executable).parent / "pip"
+    )
+    for told, command in commands:
+        if "constraints" in command:
+            (clone / "constraints.txt").touch()
         place = SimpleNamespace(read_text=lambda _, told=told: told or None)
         monkeypatch.setattr("or_eval.sources.errors.distribution", lambda _, place=place: place)
-        assert how_to_install("label") == command
+        assert how_to_install("ray") == command
+    # Where another environment's pip, or none, would answer to its name.
+    monkeypatch.setattr("or_eval.sources.errors.which", lambda _: None)
+    assert how_to_install("ray") == f"{sys.executable} -m pip install '/a.whl[ray]'"
 
 
 _WITHOUT_EXTRAS = """
@@ -206,10 +221,9 @@ def test_without_extras_a_command_says_which_one_it_needs(tmp_path: Path) -> Non
         "compare": ["report", "--compare", log, log, "--out", out],
         "figures": ["figures", log, "--kind", "classes", "--out", out],
         "crawl": ["crawl", log, "--out", out],
-        "label": ["label", "export", log, "--out", out, "--annotator", "ana"],
         "demo": ["demo"],
     }
-    extras = ["report", "report", "report", "crawl", "label", "local"]
+    extras = ["report", "report", "report", "crawl", "local"]
     done = subprocess.run(
         [sys.executable, "-c", _WITHOUT_EXTRAS],
         input="\n".join("\t".join(words) for words in commands.values()),

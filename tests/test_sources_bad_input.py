@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_ai._util.error import PrerequisiteError
+from openpyxl import Workbook
 from rich.text import Text
 
 from or_eval.sources import DataError, load_prompts
@@ -150,3 +152,55 @@ def complaint(path: Path) -> str:
         return "" if load_prompts(path, label="safe").records else "no prompts and no complaint\n"
     except DataError as error:
         return str(error)
+
+
+SHEET = (
+    '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+    '<row r="1"><c r="A1" t="inlineStr"><is><t>prompt</t></is></c></row>{}</sheetData></worksheet>'
+)
+CELL = '<c r="{}" t="inlineStr"><is><t>{}</t></is></c>'
+
+
+def workbook(path: Path, rows: str, entity: str = "") -> Path:
+    """Write a workbook whose first sheet holds these rows of XML below its header."""
+    Workbook().save(path)
+    with zipfile.ZipFile(path) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    parts["xl/worksheets/sheet1.xml"] = (entity + SHEET.format(rows)).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as changed:
+        for name, content in parts.items():
+            changed.writestr(name, content)
+    return path
+
+
+FAR = "".join(
+    f'<row r="{n}">{CELL.format(f"A{n}", n)}{CELL.format(f"XFD{n}", "x")}</row>'
+    for n in range(2, 300)
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "entity", "complaint"),
+    [
+        (CELL.format("A2", "x" * 2_000_000).join(['<row r="2">', "</row>"]), "", "it unpacks to"),
+        ('<row r="2000000000">' + CELL.format("A2000000000", "x") + "</row>", "", "further out"),
+        (FAR, "", "further out"),
+        ('<row r="2">' + CELL.format("A2", "&x;") + "</row>", '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>', "could not read worksheets"),
+        ('<row r="2">' + CELL.format("A2", "&b;") + "</row>", '<!DOCTYPE a [<!ENTITY a "xxxxxxxxx"><!ENTITY b "&a;&a;&a;&a;">]>', "could not read worksheets"),
+    ],
+    ids=["bomb", "far row", "far cells", "outside entity", "nested entities"],
+)  # fmt: skip
+def test_a_workbook_that_would_unpack_to_too_much_or_reach_out_is_turned_away(
+    rows: str, entity: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("or_eval.sources.files._MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr("or_eval.sources.files._MOST_CELLS", 1_000_000)
+    monkeypatch.setattr("or_eval.sources.files._MOST_ROWS", 10_000)
+    assert load_prompts(
+        workbook(tmp_path / "good.xlsx", f'<row r="2">{CELL.format("A2", "How?")}</row>'),
+        label="safe",
+    ).records
+    with pytest.raises(DataError, match=complaint) as caught:
+        load_prompts(workbook(tmp_path / "a.xlsx", rows, entity), label="safe")
+    assert "a.xlsx: is no readable xlsx file" in str(caught.value)
+    assert "\n" not in str(caught.value)

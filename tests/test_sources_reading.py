@@ -129,6 +129,18 @@ def test_the_same_text_under_two_languages_is_one_prompt(tmp_path):
     assert loaded.duplicates == 1
 
 
+def test_columns_are_named_alike_and_told(tmp_path, caplog):
+    path = write(tmp_path / "a.csv", [{"My Question": "How?", "Is-Toxic": "0", "LANG": "en"}])
+    [record] = load_prompts(
+        path, prompt_column="my_question", label_column="istoxic", label="0=safe,1=toxic"
+    ).records
+    assert (record.prompt, record.label, record.language) == ("How?", "safe", "en")
+    assert caplog.messages == [
+        f"{path}: columns read: prompt in 'My Question', label in 'Is-Toxic', language in 'LANG' "
+        "(others: -T prompt_column=, -T label_column=)"
+    ]
+
+
 def test_optional_texts_may_be_absent_from_rows(tmp_path):
     rows = [
         {"prompt": "One", "prompt_ko": "하나", "category": "hate"},

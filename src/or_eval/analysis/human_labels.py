@@ -39,6 +39,9 @@ ANSWERS = (ResponseClass.DIRECT_ANSWER.value, ANSWERED)
 SKIP = "skip"
 """A label mapped to this counts as no label."""
 
+LABELS_FILE = "labels.jsonl"
+"""Name of the file that a folder of ``or-eval label`` has its labels in."""
+
 DEFAULT_COLUMN = "human_label"
 CHANCE = "probability"
 """Column that says how likely a response was to be chosen for labelling."""
@@ -111,7 +114,7 @@ def read_labels(
         DataError: The file can't be read, a column is missing, a word means no class, or a
             probability is none.
     """
-    table = read_table(path)
+    table = read_table(labels_in(path))
     raters = [named_column(table, name, "--annotator") for name in annotators]
     given = {
         role: name
@@ -143,6 +146,11 @@ def read_labels(
     # Those whom annotators are split on have no label, and show how far annotators agree.
     rated = labelled | frame[columns].notna().any(axis=1)
     return Labels(frame[rated], columns, int((~labelled).sum()), options.taken(found))
+
+
+def labels_in(path: Path) -> Path:
+    """Give a file itself, and of a folder of ``or-eval label`` the labels in it."""
+    return path / LABELS_FILE if (path / LABELS_FILE).is_file() else path
 
 
 def join_labels(verdicts: pd.DataFrame, labels: pd.DataFrame) -> Joined:

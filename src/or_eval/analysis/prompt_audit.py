@@ -10,10 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from or_eval.analysis.corrections import PRIOR, Corrections, expected
-from or_eval.analysis.human_labels import CHANCE, probability
+from or_eval.analysis.human_labels import CHANCE, labels_in, probability
 from or_eval.analysis.rates import MEASURES, rates
 from or_eval.intervals import LEVEL, Estimate, alone, bounded, normal_quantile, with_bounds
 from or_eval.schema import Label
+from or_eval.sources.columns import columns_by_role
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 
@@ -64,13 +65,14 @@ def read_prompt_labels(path: Path) -> pd.DataFrame:
     Raises:
         DataError: The file can't be read, or a row holds something else.
     """
-    table = read_table(path)
+    table = read_table(labels_in(path))
     voters = [column for column in table.columns if column.startswith(_BY)]
-    if "harm" not in table.columns or not {"id", "prompt"} & set(table.columns):
-        raise DataError(f"{table.name}: labels of prompts need a column harm, and id or prompt")
+    columns = columns_by_role(table, ("harm", "id", "prompt"), {}, ["harm"])
+    if not {"id", "prompt"} & set(columns):
+        raise DataError(f"{table.name}: labels of prompts need a column id or prompt beside harm")
     rows = []
     for row in table.rows:
-        said = {name: row.text(name) for name in ("harm", *voters)}
+        said = {"harm": row.text(columns["harm"])} | {name: row.text(name) for name in voters}
         for name, word in said.items():
             if word not in ("", *HARMS):
                 raise row.error(name, f"{shown(word)} is none of {', '.join(HARMS)}")
@@ -78,8 +80,8 @@ def read_prompt_labels(path: Path) -> pd.DataFrame:
         votes = [word for word in said.values() if word] or [word for word in [harm] if word]
         rows.append(
             {
-                "id": row.text("id") if "id" in table.columns else None,
-                "prompt": row.text("prompt") if "prompt" in table.columns else None,
+                "id": row.text(columns["id"]) if "id" in columns else None,
+                "prompt": row.text(columns["prompt"]) if "prompt" in columns else None,
                 "harm": harm,
                 "consensus": _consensus(votes),
                 "chance": probability(row) if row.text(CHANCE) else 1.0,

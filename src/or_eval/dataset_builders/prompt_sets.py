@@ -36,7 +36,10 @@ _TAXONOMY_OF_TABLE = "multilingual"
 # The loader speaks to those who run a task; a recipe has keys instead of -T options, and no column
 # can be named in it.
 _IN_RECIPES = (
-    (re.compile(r"name (it|the column) with -T (\w+)_column="), r"call \1 '\2'"),
+    (
+        re.compile(r"(?:name the column|say which it is) with -T (\w+)_column="),
+        r"call the column '\1'",
+    ),
     (re.compile(r", or give label_column=none"), ""),
     (re.compile(r"-T (\w+)=(?=[\s,;]|$)"), r"'\1'"),
     (re.compile(r"-T (\w+)="), r"\1: "),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from or_eval.analysis.human_labels import LABELS_FILE
 from or_eval.labelling.labels import SAMPLE, disputed, read_sample
 from or_eval.labelling.rounds import ROUND, Round, home, next_adjudication, read_round
 from or_eval.labelling.studio import interface
@@ -88,7 +89,7 @@ def write_labels(folder: Path, found: pd.DataFrame) -> Path:
     Those of responses also as scores that Inspect's ``precomputed_scores`` puts into a log: a file
     for each model, since that scorer knows none.
     """
-    path = folder / "labels.jsonl"
+    path = folder / LABELS_FILE
     found.to_json(path, orient="records", lines=True, force_ascii=False)
     if "human_label" in found:
         settled = found[found["human_label"].notna()]

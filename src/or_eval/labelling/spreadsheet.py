@@ -14,11 +14,12 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from or_eval.labelling.labels import Annotation
 from or_eval.labelling.tasks import Task, check_task
-from or_eval.labelling.wording import Asks, Choice, Wording, wording
+from or_eval.labelling.wording import Asks, Choice, Wording, WordingLanguage, wording
 from or_eval.scorers.visible_text import visible_text
+from or_eval.sources.columns import alike
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.files import sheet_rows
-from or_eval.sources.tables import cell_text
+from or_eval.sources.files import read_table
+from or_eval.sources.tables import Table
 
 _COLUMNS = {
     "responses": ("key", "prompt", "response", "label", "reason", "harm", "note"),
@@ -74,31 +75,25 @@ def write_spreadsheet(
 def read_spreadsheet(
     path: Path, annotator: str, tasks: Mapping[str, Task], asks: Asks = "responses"
 ) -> Iterator[Annotation]:
-    """Read an annotator's filled-in spreadsheet.
+    """Read an annotator's filled-in spreadsheet, as it was or saved in another format.
 
     Raises:
         DataError: It is none of ours, lacks a column, a cell holds something that can't be chosen
             there, or a row is not the one that was written.
     """
-    try:
-        rows = list(sheet_rows(path, "tasks"))
-    except Exception as error:  # openpyxl raises whatever its parts raise
-        raise DataError(f"{path}: is no spreadsheet of or-eval label export ({error})") from None
-    lines = ([(cell_text(cell) or "").strip() for cell in cells] for cells in rows)
-    places = _places(next(lines, []), _COLUMNS[asks], path.name)
-    seen: dict[str, int] = {}
-    for number, texts in enumerate(lines, start=2):
-        row = {name: "".join(texts[place : place + 1]) for name, place in places.items()}
-        where = f"{path.name}, row {number}"
+    table = read_table(path, sheet="tasks")
+    columns = _columns(table, _COLUMNS[asks])
+    seen: dict[str, str] = {}
+    for line in table.rows:
+        row = {name: line.text(column) for name, column in columns.items()}
+        where = f"{path.name}, {line.place}"
         if not any(row.get(name) for name in ("label", "reason", "harm", "note")):
             continue
         key = row["key"]
         check_task(tasks.get(key), key, row["prompt"], row.get("response", ""), where)
         if key in seen:
-            raise DataError(
-                f"{where}: answers the task of row {seen[key]} again; nothing was imported"
-            )
-        seen[key] = number
+            raise DataError(f"{where}: answers the task of {seen[key]} again; nothing was imported")
+        seen[key] = line.place
         yield Annotation(
             key=key,
             annotator=annotator,
@@ -115,16 +110,18 @@ def _heads(words: Wording, columns: Sequence[str]) -> list[str]:
     return ["key", *(str(getattr(words, name)) for name in columns[1:])]
 
 
-def _places(first: list[str], columns: Sequence[str], name: str) -> dict[str, int]:
+def _columns(table: Table, columns: Sequence[str]) -> dict[str, str]:
     """Find the columns by their heads, in whichever language people saw them."""
-    wanted = _heads(wording("zh" if wording("zh").prompt in first else "en"), columns)
-    if changed := [head for head in wanted if first.count(head) != 1]:
-        many = "two columns" if changed[0] in first else "no column"
+    language: WordingLanguage = "zh" if alike(wording("zh").prompt, table.columns) else "en"
+    heads = dict(zip(columns, _heads(wording(language), columns), strict=True))
+    found = {column: alike(head, table.columns) for column, head in heads.items()}
+    if changed := next((column for column in columns if len(found[column]) != 1), None):
+        many = "two columns" if found[changed] else "no column"
         raise DataError(
-            f"{name}, row 1: has {many} {changed[0]!r}; the first row must stay as it was. "
+            f"{table.title}: has {many} {heads[changed]!r}; the first row must stay as it was. "
             "Nothing was imported"
         )
-    return {column: first.index(head) for column, head in zip(columns, wanted, strict=True)}
+    return {column: names[0] for column, names in found.items()}
 
 
 def _word(name: str, kind: str, where: str) -> str | None:

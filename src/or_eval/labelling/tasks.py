@@ -16,7 +16,7 @@ from or_eval.analysis.samples import read_details
 from or_eval.labelling.sampling import digest
 from or_eval.labelling.wording import Asks, wording
 from or_eval.scorers.visible_text import blank_reasoning, visible_text
-from or_eval.sources.columns import columns_for
+from or_eval.sources.columns import columns_by_role
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import read_table
 
@@ -116,15 +116,14 @@ def read_known_cases(path: Path, asks: Asks) -> list[GoldCase]:
     table = read_table(path)
     choices = wording("en").labels if asks == "responses" else wording("en").harms
     wanted = ["prompt", "response"] if asks == "responses" else ["prompt"]
-    columns = {role: next(iter(columns_for(role, table.columns)), None) for role in wanted}
-    columns[ANSWER[asks]] = ANSWER[asks] if ANSWER[asks] in table.columns else None
-    if missing := [role for role, column in columns.items() if column is None]:
-        raise DataError(f"{table.name}: known cases need a column {missing[0]}")
+    wanted.append(ANSWER[asks])
+    found = columns_by_role(table, wanted, {}, wanted)
+    if "dialogue" in found:
+        raise DataError(f"{table.name}: known cases are single prompts, and it holds dialogues")
+    columns = [found[role] for role in wanted]
     cases = {}
     for row in table.rows:
-        prompt, *response, answer = (
-            row.text(column) for column in columns.values() if column is not None
-        )
+        prompt, *response, answer = (row.text(column) for column in columns)
         if answer in choices:
             texts = [visible_text(text).strip() for text in (prompt, *response)]
             task = Task(_key("gold", *texts), *texts)

@@ -241,7 +241,7 @@ def named_column(table: Table, name: str, option: str | None = None) -> str:
         return meant[0]
     by = f" ({option})" if option else ""
     near = get_close_matches(_folded(name), map(_folded, table.columns), n=1)
-    nearest = f"did you mean {shown(alike(near[0], table.columns)[0])}? " if near else ""
+    nearest = f"did you mean {shown(alike(near[0], table.columns)[0])}; " if near else ""
     raise DataError(f"{table.name}: has no column {shown(name)}{by}; {nearest}{_there_are(table)}")
 
 

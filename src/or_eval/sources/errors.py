@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from shutil import which
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -35,7 +38,9 @@ def shown(value: object) -> str:
 
 
 def how_to_install(extra: str) -> str:
-    """Give the command that installs an extra, from the folder that or-eval was installed from."""
+    """Give the command that installs an extra here, from where or-eval was installed from."""
+    beside = Path(which("pip") or "").parent == Path(sys.executable).parent
+    pip = "pip" if beside else f"{sys.executable} -m pip"
     try:
         told = distribution("or-eval").read_text("direct_url.json")
     except PackageNotFoundError:
@@ -43,6 +48,9 @@ def how_to_install(extra: str) -> str:
     origin = json.loads(told) if told else {}
     place = urlsplit(origin.get("url", ""))
     if place.scheme != "file":
-        return f"pip install 'or-eval[{extra}]'"
-    editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
-    return f"pip install {editable}'{url2pathname(place.path)}[{extra}]'"
+        return f"{pip} install 'or-eval[{extra}]'"
+    path = url2pathname(place.path)
+    pins = Path(path) / "constraints.txt"
+    options = f"-c '{pins}' " if pins.is_file() else ""
+    options += "-e " if origin.get("dir_info", {}).get("editable") else ""
+    return f"{pip} install {options}'{path}[{extra}]'"

@@ -17,8 +17,9 @@ from hashlib import file_digest
 from itertools import chain, islice, starmap, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import ZipFile
 
-from or_eval.sources.errors import DataError, how_to_install, shown
+from or_eval.sources.errors import DataError, shown
 from or_eval.sources.tables import Cells, Row, Table, columns_of, table_of
 
 NumberedRows = Iterator[tuple[int, Cells]]
@@ -32,9 +33,13 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CSV_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _BATCH = 2_000
+_NAMED = 5
+# A workbook is a zip file of XML, and its texts are held: a small one may unpack to any size.
+_MOST_UNPACKED = 500 * 2**20
+_MOST_ROWS, _MOST_CELLS = 2**20, 50_000_000
 
 
-def read_table(path: Path, header: Sequence[str] = ()) -> Table:
+def read_table(path: Path, header: Sequence[str] = (), sheet: str | None = None) -> Table:
     """Open a csv, tsv, jsonl, json, txt, xlsx or parquet file; text formats also with ``.gz``.
 
     Its rows are read from it each time that they are gone through; those of JSON are held.
@@ -42,12 +47,13 @@ def read_table(path: Path, header: Sequence[str] = ()) -> Table:
     Args:
         path: The file.
         header: Names of the columns of a csv or tsv file that has no header.
+        sheet: Which sheet of a workbook, where that isn't the first.
 
     Raises:
         DataError: The file is missing, of another kind, broken, or empty; of what is wrong
             further down, when the rows are read.
     """
-    file = FileRows(path, header=header)
+    file = FileRows(path, header=header, sheet=sheet)
     rows = list(file) if file.kind == ".json" else file
     # Objects of JSON may differ in their keys.
     columns = () if file.kind in (".json", ".jsonl") else columns_of(islice(rows, 1))
@@ -65,6 +71,7 @@ class FileRows:
         path: The file; None for standard input, which can be gone through once.
         kind: Its format, as a suffix, where the path's own doesn't tell.
         header: Names of the columns of a csv or tsv file that has no header.
+        sheet: Which sheet of a workbook, where that isn't the first.
 
     Attributes:
         name: Path, or ``standard input``, as error lines show it.
@@ -77,12 +84,18 @@ class FileRows:
     raw: BinaryIO | None = None
 
     def __init__(
-        self, path: Path | None, kind: str | None = None, header: Sequence[str] = ()
+        self,
+        path: Path | None,
+        kind: str | None = None,
+        header: Sequence[str] = (),
+        sheet: str | None = None,
     ) -> None:
-        self._path, self._header = path, header
+        self._path, self._header, self._sheet = path, header, sheet
         self.name = "standard input" if path is None else str(path)
         if path is not None and path.is_dir():
-            raise DataError(f"{path}: is a folder; give one of the files in it")
+            there = sorted(one.name for one in path.iterdir() if data_suffix(one))
+            files = f": {', '.join(there[:_NAMED])}{', …' * (len(there) > _NAMED)}" if there else ""
+            raise DataError(f"{path}: is a folder; give one of the files in it{files}")
         self.kind = str(kind or ".jsonl" if path is None else data_suffix(path) or kind)
         if self.kind not in (*_TEXT_READERS, *_BINARY_READERS):
             raise DataError(
@@ -94,7 +107,8 @@ class FileRows:
     def __iter__(self) -> Iterator[Row]:
         with self._opened() as self.raw:
             if self.kind in _BINARY_READERS:
-                unit, numbered = "row", _BINARY_READERS[self.kind](self.name, self.raw)
+                read_binary = _BINARY_READERS[self.kind]
+                unit, numbered = "row", read_binary(self.name, self.raw, self._sheet)
             else:
                 unit, read = _TEXT_READERS[self.kind]
                 zipped = self._path is not None and is_zipped(self._path)
@@ -236,7 +250,7 @@ def _text_lines(_: str, lines: Iterable[str], __: Sequence[str]) -> NumberedRows
             yield number, {TEXT_COLUMN: line}
 
 
-def _parquet_rows(name: str, raw: BinaryIO) -> NumberedRows:
+def _parquet_rows(name: str, raw: BinaryIO, _: str | None) -> NumberedRows:
     # Imported here: it takes long and only Parquet files need it.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -251,12 +265,12 @@ def _parquet_rows(name: str, raw: BinaryIO) -> NumberedRows:
         raise DataError(f"{name}: is no readable Parquet file ({problem})") from None
 
 
-def _xlsx_rows(name: str, raw: BinaryIO) -> NumberedRows:
-    """Give the rows of a workbook's first sheet below its header."""
+def _xlsx_rows(name: str, raw: BinaryIO, sheet: str | None) -> NumberedRows:
+    """Give the rows of a workbook's sheet, by default the first, below its header."""
     try:
         rows = (
             (number, cells)
-            for number, cells in enumerate(sheet_rows(raw), start=1)
+            for number, cells in enumerate(_sheet_rows(raw, sheet), start=1)
             if any(cell is not None for cell in cells)
         )
         line, names = next(rows, (1, ()))
@@ -265,8 +279,6 @@ def _xlsx_rows(name: str, raw: BinaryIO) -> NumberedRows:
             # A sheet that doesn't tell its size has short rows.
             named = zip_longest(header, cells[: len(header)])
             yield number, {name: cell for name, cell in named if name}
-    except ModuleNotFoundError:
-        raise DataError(f"{name}: needs openpyxl: {how_to_install('label')}") from None
     except DataError:
         raise
     except Exception as error:  # of zip, of XML or of what a workbook must have
@@ -274,17 +286,27 @@ def _xlsx_rows(name: str, raw: BinaryIO) -> NumberedRows:
         raise DataError(f"{name}: is no readable xlsx file ({problem})") from None
 
 
-def sheet_rows(book: BinaryIO | Path, sheet: str | None = None) -> Iterator[tuple[Any, ...]]:
-    """Give the cells of a workbook's sheet, by default the first, row by row.
+def _sheet_rows(book: BinaryIO, sheet: str | None) -> Iterator[tuple[Any, ...]]:
+    """Give the cells of a sheet, row by row.
 
     A text that begins with "=" mostly lies there as a formula, without a value or with an error
     for one, and is the text that was typed; a formula that has a value is what it shows.
     """
+    # Imported here: it takes long and only workbooks need it.
     from openpyxl import load_workbook
 
+    with ZipFile(book) as parts:
+        unpacked = sum(part.file_size for part in parts.infolist())
+    if unpacked > _MOST_UNPACKED:
+        raise ValueError(f"it unpacks to {unpacked >> 20:,} MB; save the sheet as .csv")
     books = [load_workbook(book, read_only=True, data_only=values) for values in (False, True)]
     typed, shown = ((b[sheet] if sheet else b.worksheets[0]).iter_rows() for b in books)
-    for of_row in zip(typed, shown, strict=True):
+    room = _MOST_CELLS
+    for number, of_row in enumerate(zip(typed, shown, strict=True), start=1):
+        # Rows and cells that aren't there cost nothing in the file.
+        room -= len(of_row[0])
+        if number > _MOST_ROWS or room < 0:
+            raise ValueError("its cells lie further out than a sheet's can; save it as .csv")
         yield tuple(starmap(_sheet_cell, zip(*of_row, strict=True)))
 
 
@@ -303,7 +325,7 @@ _TEXT_READERS: dict[str, tuple[str, Callable[..., NumberedRows]]] = {
     ".json": ("item", _json_items),
     ".txt": ("line", _text_lines),
 }
-_BINARY_READERS: dict[str, Callable[[str, BinaryIO], NumberedRows]] = {
+_BINARY_READERS: dict[str, Callable[[str, BinaryIO, str | None], NumberedRows]] = {
     ".parquet": _parquet_rows,
     ".xlsx": _xlsx_rows,
 }

@@ -15,7 +15,7 @@ from inspect_ai.util import warn_once
 
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry
-from or_eval.sources.columns import chosen_layout, fitting_entries
+from or_eval.sources.columns import TASK_COLUMNS, chosen_layout, fitting_entries
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import data_suffix, read_table
 from or_eval.sources.hub import hub_place, read_hub
@@ -70,7 +70,7 @@ def load_prompts(
     Args:
         data: A catalogue name (``xstest``); a Hub id (``owner/name``, ``owner/name:config`` or
             ``owner/name:config:split``); or the path of a csv, tsv, jsonl, json, txt (each also
-            with ``.gz``) or parquet file.
+            with ``.gz``), xlsx or parquet file.
         source: Catalogue entry to read a Hub data set or file by. Without it, data whose columns
             fit exactly one entry are read by that one, and others by what columns are
             conventionally called.
@@ -133,6 +133,10 @@ def stream_prompts(
     if entry is not None and entry.warning is not None:
         logger.warning("%s: %s", entry.name, entry.warning)
     layout = chosen_layout(table, entry, label, named)
+    if entry is None:
+        told = {str(role): lookup.column for role, lookup in layout.columns.items()}
+        taken = TASK_COLUMNS.taken({"prompt": layout.texts[0].column, **told})
+        warn_once(logger, f"{table.name}: {taken}")
     return PromptRows(table, layout, entry)
 
 

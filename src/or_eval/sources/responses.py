@@ -116,7 +116,7 @@ class ResponseFile:
 
 
 def load_responses(
-    path: str | Path, options: ColumnOptions = PROVIDER_COLUMNS, **named: str
+    path: str | Path, options: ColumnOptions = PROVIDER_COLUMNS, /, **named: str
 ) -> ResponseFile:
     """Read a file of stored responses.
 

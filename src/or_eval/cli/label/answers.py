@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.label.options import EXISTING_FOLDER, check_names, check_spreadsheets
+from or_eval.cli.label.options import EXISTING_FOLDER, check_names
 from or_eval.cli.options import options
 
 if TYPE_CHECKING:
     from or_eval.labelling.labels import Annotation
     from or_eval.labelling.rounds import Round
+
+
+_SHEETS = (".xlsx", ".csv", ".tsv", ".jsonl", ".parquet")
 
 
 @click.command("import")
@@ -24,8 +27,8 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
 
     Without files, from the Label Studio that `or-eval label start FOLDER` runs; where it was never
     started, the spreadsheets in FOLDER. Of a folder among FILES, the spreadsheets in it. A
-    spreadsheet is its annotator's by its name. What was imported before isn't again; what somebody
-    changed since is added, and counts from then on.
+    spreadsheet (xlsx, or saved as csv, tsv, jsonl or parquet) is its annotator's by its name. What
+    was imported before isn't again; what somebody changed since is added, and counts from then on.
     """
     # Here and below imported on use: --help needs none of it.
     from or_eval.folder_lock import locked
@@ -40,7 +43,7 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
     if not files and access is not None:
         sources = [("Label Studio", running_annotations(folder, access))]
     else:
-        paths = [path for some in files or (folder,) for path in _within(some)]
+        paths = [path for some in files or (folder,) for path in _within(some, given)]
         sources = [(path.name, _annotations(path, folder, given)) for path in paths]
     with locked(place, "imports labels"):
         # All is read before anything is added: a file that is wrong keeps the others out too.
@@ -60,41 +63,49 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
         )
 
 
-def _within(path: Path) -> list[Path]:
-    """Give a file itself, and of a folder the spreadsheets in it, but for those being edited."""
+def _within(path: Path, given: Round) -> list[Path]:
+    """Give a file itself, and of a folder the annotators' sheets in it."""
+    from or_eval.sources.files import data_suffix
+
     if not path.is_dir():
         return [path]
-    sheets = [one for one in sorted(path.glob("*.xlsx")) if not one.name.startswith(("~$", "."))]
-    if not sheets:
+    sheets = {
+        name: [one for one in sorted(path.glob(f"{name}.*")) if data_suffix(one) in _SHEETS]
+        for name in given.annotators
+    }
+    if twice := next((found for found in sheets.values() if len(found) > 1), None):
+        there = " and ".join(one.name for one in twice)
+        raise click.ClickException(f"{path}: holds {there}; name the one to import")
+    if not any(sheets.values()):
         raise click.ClickException(
-            f"{path}: holds no spreadsheet; name files to import, or start Label Studio on it first"
+            f"{path}: holds no annotator's sheet; name files to import, or start Label Studio on "
+            "it first"
         )
-    return sheets
+    return [one for found in sheets.values() for one in found]
 
 
 def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]:
     from or_eval.labelling.folder import tasks_by_key
+    from or_eval.labelling.spreadsheet import read_spreadsheet
     from or_eval.labelling.studio.interface import read_export
     from or_eval.labelling.studio.server import names_by_account, read_access
+    from or_eval.sources.files import data_suffix
 
-    tasks = tasks_by_key(folder)
-    if path.suffix.lower() == ".xlsx":
-        check_spreadsheets()
-        # Imported here: it needs what was just checked.
-        from or_eval.labelling.spreadsheet import read_spreadsheet
-
-        if path.stem not in given.annotators:
-            raise click.ClickException(
-                f"{path.name}: a spreadsheet is its annotator's by its name, and nobody who got "
-                f"tasks here is called {path.stem!r}; there are: {', '.join(given.annotators)}"
-            )
-        return read_spreadsheet(path, path.stem, tasks, given.asks)
-    if path.suffix.lower() != ".json":
+    tasks, kind = tasks_by_key(folder), data_suffix(path)
+    if kind == ".json":
+        return read_export(path, tasks, names_by_account(read_access(folder)))
+    if kind not in _SHEETS:
         raise click.ClickException(
-            f"{path.name}: is neither a filled-in spreadsheet nor a JSON export of Label Studio; "
-            "save a sheet as .xlsx, under the name it had"
+            f"{path.name}: is neither a filled-in sheet ({', '.join(_SHEETS)}) nor a JSON export "
+            "of Label Studio"
         )
-    return read_export(path, tasks, names_by_account(read_access(folder)))
+    name = path.name.partition(".")[0]
+    if name not in given.annotators:
+        raise click.ClickException(
+            f"{path.name}: a spreadsheet is its annotator's by its name, and nobody who got "
+            f"tasks here is called {name!r}; there are: {', '.join(given.annotators)}"
+        )
+    return read_spreadsheet(path, name, tasks, given.asks)
 
 
 @click.command("status")
@@ -124,7 +135,5 @@ def adjudicate(folder: Path, annotators: tuple[str, ...]) -> None:
     from or_eval.labelling.folder import write_adjudication
 
     check_names(annotators)
-    if annotators:
-        check_spreadsheets()
     out, count = write_adjudication(folder, annotators)
     click.echo(f"{out}: {count} tasks to decide")

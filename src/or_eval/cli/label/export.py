@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from or_eval.cli.label.options import check_names, check_spreadsheets
+from or_eval.cli.label.options import check_names
 from or_eval.cli.options import options, response_file
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ def export(
     from or_eval.labelling.tasks import read_known_cases, task_rows, tasks_of
 
     check_names(annotators)
-    if annotators:
-        check_spreadsheets()
     if overlap is not None and len(annotators) < 2:
         raise click.UsageError("--overlap needs two annotators or more")
     asks: Asks = "prompts" if prompts or _is_data(rows) else "responses"

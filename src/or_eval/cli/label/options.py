@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 _LONGEST_NAME = 60
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
-
-
-def check_spreadsheets() -> None:
-    """Make sure that spreadsheets can be read and written."""
-    if find_spec("openpyxl") is None:
-        # Imported here and below: it brings Inspect, which --help can do without.
-        from or_eval.sources.errors import how_to_install
-
-        raise click.ClickException(f"spreadsheets need openpyxl: {how_to_install('label')}")
 
 
 def check_names(annotators: tuple[str, ...]) -> None:
