@@ -44,7 +44,10 @@ def test_labels_may_be_numbers_of_any_kind(tmp_path: Path, bad: object) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"prompt_column": "aks"}, "no column 'aks' (-T prompt_column=); did you mean 'ask'; there are: 'ask', 'topic'"),
+        (
+            {"prompt_column": "aks"},
+            "no column 'aks' (-T prompt_column=); did you mean 'ask'; there are: 'ask', 'topic'",
+        ),
         ({"label": "0=safe,1=toxic"}, "no column of labels with words to translate"),
         ({"label_column": "is_bad"}, "'0' is neither safe nor toxic; say what words mean"),
         ({"label_column": "is_bad", "label": "0=fine"}, "label: 'fine' is neither safe nor toxic"),

@@ -376,7 +376,9 @@ def in_another_language(said: str, prompt: str, found: str, asked: str) -> bool:
     if _weight(words) < limits["least"] or _weight(prompt_words) < few:
         return False
     frequent = common_words(found)
-    if script == LATIN and sum(word in frequent for word in words) < limits["frequent"] * len(words):
+    if script == LATIN and sum(word in frequent for word in words) < limits["frequent"] * len(
+        words
+    ):
         # Names, code, a list: words that are in no language.
         return False
     if script is None or own_script is None:
