@@ -72,7 +72,7 @@ def test_a_file_is_read_by_rules_and_its_own_labels(tmp_path: Path) -> None:
     assert disagreement["response"] == REFUSAL
     assert (disagreement["human"], disagreement["refused"]) == ("no" and "answered", True)
     assert disagreement["evidence"]
-    assert "1 rows of the labels' file without a label" in " ".join(done.output.split())
+    assert "1 rows of the label file are empty" in " ".join(done.output.split())
 
 
 def test_the_stop_reason_of_a_file_counts(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_mistakes_get_one_line_that_says_what_to_do(tmp_path: Path) -> None:
         ([log, "--labels", good, "--label-column", "who"], "has no column 'who'"),
         ([log, "--labels", good, "--map", "yes=maybe"], "'yes=maybe' is not WORD=CLASS"),
         ([log, "--labels", elsewhere, *YES_NO], "are they about these responses?"),
-        ([log, other, "--labels", good, *YES_NO], "which of the models they are about (a, b)"),
+        ([log, other, "--labels", good, *YES_NO], "which model they are about (a, b)"),
         ([log, "--labels", tmp_path / "no.csv"], "no.csv"),
         ([log, "--labels", good, "--map", "yes=skip"], "no row has a label"),
     ]:
@@ -353,7 +353,7 @@ def test_grounds_of_rules_and_judge_are_compared_where_both_name_one(tmp_path: P
     # By hand: 8 of 10 agree; by chance (5 * 7 + 2 * 0 + 3 * 3) / 100.
     kappa = (0.8 - 0.44) / (1 - 0.44)
     said = done.output.replace("\n", " ")
-    assert "name the same ground in 0.80 (" in said
+    assert "name the same reason in 0.80 (" in said
     assert f"of 10 responses, where both name one; kappa {kappa:.2f} (" in said
     assert "law,policy,2" in (out / "reasons.csv").read_text("utf-8")
     assert report(out)["reasons"][0] == {"rules": "capability", "judge": "capability", "n": 3}

@@ -162,7 +162,7 @@ def test_a_rule_that_cannot_be_met_names_its_stage(builder: Builder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "said"), [("[gpt-x]", "'gpt-x' is no PROVIDER/MODEL"), ("[a/b, a/b]", "twice")]
+    ("models", "said"), [("[gpt-x]", "'gpt-x' isn't PROVIDER/MODEL"), ("[a/b, a/b]", "twice")]
 )
 def test_wrong_models_to_test_are_told_at_once(builder: Builder, models: str, said: str) -> None:
     with pytest.raises(BuildError, match=said):
@@ -190,7 +190,7 @@ def test_two_inputs_with_a_subset_of_one_name_are_refused(builder: Builder) -> N
 
 def test_a_build_that_publishes_nothing_leaves_its_funnel(builder: Builder) -> None:
     nothing = "    drop: [0, 1, 2, 3]\n  - {stage: publish, licence: mit}\n"
-    with pytest.raises(BuildError, match="nothing is published"):
+    with pytest.raises(BuildError, match="nothing to publish"):
         run(builder, nothing)
     assert "letters,unlucky,4" in (builder.out / "funnel.csv").read_text()
 

@@ -217,7 +217,7 @@ def test_a_full_disk_stops_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         questions = [
             (course, [Question("writer", models, twice, course=course)]) for course in range(20)
         ]
-        with pytest.raises(BuildError, match="disk is full, so no more is asked; 1 calls"):
+        with pytest.raises(BuildError, match="disk is full, so no more requests go out; 1 calls"):
             list(Asker(asking, tmp_path).ask("x", questions))
         assert len(server.requests) < 10
 
@@ -228,7 +228,7 @@ def test_a_full_disk_stops_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_replies_that_cannot_be_read_are_told(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / name).write_text("no such thing " * 99)
-    with pytest.raises(BuildError, match=f"{name}: {said}.* to have all asked again"):
+    with pytest.raises(BuildError, match=f"{name}: {said}.* to ask everything again"):
         Asker(Asking(), tmp_path).replies()
 
 

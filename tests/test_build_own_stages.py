@@ -58,7 +58,7 @@ def test_a_stage_by_path(tmp_path: Path) -> None:
     ("code", "said"),
     [
         ("raise ValueError('broken')", "ValueError: broken"),
-        ("STAGE = 1", "is no Stage"),
+        ("STAGE = 1", "isn't a Stage"),
         (
             "from or_eval.dataset_builders.engine.stage import Stage\nclass Idle(Stage): pass\n"
             "STAGE = Idle",

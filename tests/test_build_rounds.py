@@ -113,7 +113,7 @@ def test_a_part_is_repeated_until_nothing_is_short(builder: Builder) -> None:
     # Of two seeds for privacy one was lost, so two more are asked for, and of these one is kept.
     assert builder.counts("seeds") == {"violence": 2, "privacy": 4}
     assert builder.counts("fill") == {"violence": 4, "privacy": 4}
-    assert "   fill: 2 rows are short, so seeds gives more" in builder.said
+    assert "   fill: 2 rows are missing, so seeds makes more" in builder.said
     assert list(builder.table("fill", "balance")["missing"]) == [0, 0]
     asked = len(builder.server.requests)
     assert set(builder.models.answered.values()) == {1}
@@ -210,7 +210,7 @@ def test_only_what_is_missing_is_asked_where_more_is_wanted(builder: Builder) ->
             "moderate.again={from: seeds}",
             "moderate.again: the stage moderate doesn't say what is short",
         ),
-        ("fill.again.from=moderate", "'moderate' gives no more than it gave"),
+        ("fill.again.from=moderate", "'moderate' gives no more rows"),
         ("fill.again.from=seed", r"no stage before it 'seed' \(the nearest is 'seeds'\)"),
         ("fill.again.rounds=0", "greater than or equal to 1"),
         ("fill.targets=[{category: violins, rows: 2}]", "no category 'violins'"),

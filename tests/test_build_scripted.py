@@ -149,7 +149,7 @@ def test_a_writer_that_only_refuses_publishes_nothing(tmp_path: Path) -> None:
     panel = [moderator(0)]
     with servers(lambda request: REFUSAL, panel, target) as (asking, _):
         build = Build(load_recipe("or_bench", CHANGES), out, asking, say=lambda line: None)
-        with pytest.raises(BuildError, match=r"stage publish: nothing is published as good"):
+        with pytest.raises(BuildError, match=r"stage publish: nothing to publish"):
             build.run()
     assert build.done["seeds"].facts.rows_out == 0
     assert build.done["seeds"].facts.dropped["refused"] > 0

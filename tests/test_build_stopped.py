@@ -181,7 +181,7 @@ def test_where_nothing_can_be_written_no_more_is_asked(
         with files_of_most(120_000), pytest.raises(BuildError) as raised:
             builds.run()
         told = re.search(
-            r"no more is asked; (\d+) calls under way then are lost", str(raised.value)
+            r"no more requests go out; (\d+) calls in progress are lost", str(raised.value)
         )
         assert told, raised.value
         assert 5 < len(provider.answered) < ROWS

@@ -104,7 +104,7 @@ def test_some_of_each_label_come_from_all_its_categories() -> None:
     assert labels(per_label=20) == {"safe": 20, "toxic": 20}
     assert records == [r for r in load_prompts("starter").records if r in records]
     for nothing in (0, True, "5"):
-        with pytest.raises(DataError, match="is no whole number of 1 or more"):
+        with pytest.raises(DataError, match="isn't a whole number of 1 or more"):
             labels(per_label=nothing)
 
 

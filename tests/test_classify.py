@@ -126,8 +126,8 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     [
         (b"", "has no rows"),
         (b'{"text": "x"}\n', "no column is named response or the like"),
-        (b'{"response": {"a": 3}}\n', "line 1, column 'response': is no text but a dict"),
-        (b'{"response": "a\n', "line 1: is no JSON"),
+        (b'{"response": {"a": 3}}\n', "line 1, column 'response': isn't text but a dict"),
+        (b'{"response": "a\n', "line 1: isn't valid JSON"),
         (b'{"response": "a"}\n{"response": "\xff"}\n', "not UTF-8"),
     ],
 )
@@ -300,7 +300,11 @@ def test_what_may_not_be_written_over_is_left_as_it_is(
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        ("r.jsonl.gz", gzip.compress(lines(ROWS).encode(), mtime=0)[:40], "is no whole gzip file"),
+        (
+            "r.jsonl.gz",
+            gzip.compress(lines(ROWS).encode(), mtime=0)[:40],
+            "isn't a complete gzip file",
+        ),
         ("r.csv", "response\nja\nüber".encode("latin-1"), "line 3: byte 0xfc is not UTF-8"),
         ("r.csv", b"response,reply\na,b\n", "could each be the response"),
         ("r.csv", b"response\n", "has no rows"),

@@ -236,7 +236,7 @@ def test_logs_that_were_scored_in_different_ways_are_compared_with_a_caution(
     made_log(tmp_path / "same" / "b.eval", "b", [made_sample("p", 1.0)])
     for name, how in (
         ("modes", "fusion judge and rules"),
-        ("in", "rules guessed alone"),
+        ("in", "the rules alone"),
         ("versions", "versions 01ab and not told of the scorer"),
     ):
         report = write_report(tmp_path / name, tmp_path / f"report-{name}")

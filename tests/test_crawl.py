@@ -219,12 +219,11 @@ def test_nobody_is_led_elsewhere(crawl: Crawl) -> None:
     inside = [url for url in why if page_source(crawl, url) == "inside"]
     assert len(inside) == 3
     assert {why[url] for url in inside} == {
-        "its host's robots.txt wasn't had: its host has no public address, and a private one needs "
-        "allow_private"
+        "its host's robots.txt can't be fetched: private address (allow_private permits it)"
     }
     for circle in ("/loop/self", "/loop/b"):
         assert why[crawl.site.url(circle)] == "redirects in a circle"
-    assert why[crawl.site.url("/paper")].endswith("is no text")
+    assert why[crawl.site.url("/paper")].endswith("isn't text")
     assert why[crawl.site.url("/private/closed")] == "Forbidden by robots.txt"
     assert why[crawl.site.url("/huge")] == "is too large"
     assert why[crawl.site.url("/bomb.xml")].startswith("can't be read")
@@ -254,7 +253,7 @@ def test_hosts_are_asked_as_slowly_as_they_may_be(crawl: Crawl) -> None:
 def test_a_host_whose_robots_txt_fails_is_left_alone(crawl: Crawl) -> None:
     assert set(crawl.closed.paths()) == {"/robots.txt"}
     [page] = [page for page in crawl.pages if page.source == "closed"]
-    assert page.failed == "its host's robots.txt wasn't had: HTTP 503"
+    assert page.failed == "its host's robots.txt can't be fetched: HTTP 503"
 
 
 def test_a_host_that_asks_for_a_day_is_left(crawl: Crawl) -> None:

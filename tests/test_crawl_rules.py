@@ -39,16 +39,16 @@ SOURCE = "  - {name: board, start: 'https://example.org/q', licence: mit%s}\n"
     ("text", "said"),
     [
         ("sources: []\n", "line 1: the key 'contact' is missing"),
-        ("contact: nobody\nsources: []\n", "line 1: 'contact': 'nobody' is no e-mail address"),
+        ("contact: nobody\nsources: []\n", "line 1: 'contact': 'nobody' isn't an e-mail address"),
         (HEAD + SOURCE % ", licens: x", "line 3: there is no key 'licens' (the nearest is 'licence')"),
         (HEAD + "  - {name: board, start: 'https://example.org/q'}\n", "line 3: the key 'sources.0.licence' is missing"),
-        (HEAD + SOURCE % ", follow: '['", "line 3: 'sources.0.follow.0': '[' is no pattern"),
+        (HEAD + SOURCE % ", follow: '['", "line 3: 'sources.0.follow.0': '[' isn't a valid pattern"),
         (HEAD + SOURCE % ", kind: json", "line 3: 'sources.0.kind': Input should be 'pages', 'feed' or 'sitemap', not 'json'"),
-        (HEAD + SOURCE % ", hosts: 'a b@c'", "is no address"),
+        (HEAD + SOURCE % ", hosts: 'a b@c'", "isn't an address"),
         (HEAD + SOURCE % "" + SOURCE % "", "two sources are called 'board'"),
         (HEAD + SOURCE % "" + SOURCE.replace("board", "other") % ", delay: 3", "share the host example.org"),
-        (HEAD + SOURCE.replace("https://example.org/q", "file:///etc/passwd") % "", "is no address such as"),
-        (HEAD + SOURCE.replace("https://", "https://me:secret@") % "", "is no address such as"),
+        (HEAD + SOURCE.replace("https://example.org/q", "file:///etc/passwd") % "", "isn't an address such as"),
+        (HEAD + SOURCE.replace("https://", "https://me:secret@") % "", "isn't an address such as"),
         ("[]", "must be a mapping"),
         ("a: [", "sources.yaml, line 1: "),
     ],
@@ -265,7 +265,7 @@ def test_broken_feeds_hold_nothing() -> None:
 
 def test_a_known_set_that_is_not_there_is_told_before_the_crawl(tmp_path: Path) -> None:
     (tmp_path / "sources.yaml").write_text("known: [xstset]\n" + HEAD + SOURCE % "", "utf-8")
-    with pytest.raises(BuildError, match="'xstset' is no catalogue entry; did you mean xstest"):
+    with pytest.raises(BuildError, match="'xstset' isn't a catalogue entry; did you mean xstest"):
         crawled(tmp_path / "sources.yaml", tmp_path / "crawls", print)
     assert not list((tmp_path / "crawls").glob("*/sources.yaml"))
 
@@ -280,9 +280,9 @@ def test_a_crawl_that_was_stopped_goes_on_as_it_began(
         with pytest.raises(BuildError, match="not finished"):
             crawled(path, tmp_path / "crawls", said.append)
     begins, goes_on, again, changed = said
-    assert begins.endswith(": begins")
-    assert goes_on == again == begins.replace("begins", "goes on")
-    assert changed.startswith(f"{path} has changed: it goes on as it began")
+    assert begins.endswith(": starts")
+    assert goes_on == again == begins.replace("starts", "resumes")
+    assert changed.startswith(f"{path} has changed: the crawl resumes with the old version")
 
 
 @pytest.mark.parametrize("file", ["pickled_meta", "response_headers", "response_body"])

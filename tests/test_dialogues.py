@@ -159,12 +159,12 @@ def test_dialogues_in_any_form_are_one(tmp_path: Path, form: str) -> None:
             "has a turn of 'tool', who is neither user nor assistant",
         ),
         ([{"role": "assistant", "content": "A"}], "has no turn of the user's"),
-        ([{"role": "user", "content": [1]}], "is no list of turns, such as {role, content}"),
-        ([1], "is no list of turns"),
-        ({"a": 1}, "is no list of turns"),
+        ([{"role": "user", "content": [1]}], "isn't a list of turns, such as {role, content}"),
+        ([1], "isn't a list of turns"),
+        ({"a": 1}, "isn't a list of turns"),
         ([], "has no turn of the user's"),
         ("[A half-open bracket", None),
-        (["A\0"], "holds a NUL character"),
+        (["A\0"], "contains a NUL character"),
     ],
 )
 def test_what_is_no_dialogue_gets_one_line(tmp_path: Path, cell: Any, says: str | None) -> None:

@@ -56,9 +56,9 @@ def test_four_fold_tables_of_corrected_rates_say_so_and_count_nothing() -> None:
     rates = rate_rows(1, language=["en"])
     plain, corrected = four_fold_tables(rates), four_fold_tables(rates.assign(sampled=9))
     assert plain is not None
-    assert "as they stand" in plain.note
+    assert "Uncorrected" in plain.note
     assert corrected is not None
-    assert corrected.note.endswith("Corrected by a sample of which the truth is known.")
+    assert corrected.note.endswith("Corrected by human labels or an audit of a sample.")
     assert not any(":" in cell["text"] for cell in rows_drawn(corrected, "response"))
 
 

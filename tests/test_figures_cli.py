@@ -84,8 +84,12 @@ def test_every_kind_is_drawn_from_a_command_and_in_chinese(logs: Path, tmp_path:
     assert len(written) == len(KINDS)
     # of all words only the names of these groups have no Chinese
     groups = [*(f"category {n}" for n in range(3)), "euphemism", "persona"]
-    [note] = [line for line in found.stderr.splitlines() if line.startswith("note: no words in zh")]
-    assert sorted(note.partition("as they are: ")[2].split("; ")) == groups
+    [note] = [
+        line
+        for line in found.stderr.splitlines()
+        if line.startswith("note: not translated into zh")
+    ]
+    assert sorted(note.partition("into zh: ")[2].split("; ")) == groups
     drawn = (tmp_path / "out" / "four-fold.svg").read_text("utf-8")
     assert all(words in drawn for words in ("中文", "英文", "安全", "有害", "回答", "拒绝"))
     assert {path.stem for path in (tmp_path / "out").glob("*.csv")} == written
@@ -152,7 +156,7 @@ def test_kinds_are_listed_and_unknown_ones_named() -> None:
     assert [line.split()[0] for line in listed.output.splitlines()] == [*KINDS, "funnel"]
     unknown = run("logs", "--kind", "pie")
     assert unknown.exit_code == 2
-    assert "no kind pie; there are: trade_off, classes" in unknown.output
+    assert "no figure kind pie; there are: trade_off, classes" in unknown.output
 
 
 def test_the_folder_of_a_build_gives_its_funnel_and_balance(tmp_path: Path) -> None:

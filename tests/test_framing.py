@@ -164,14 +164,14 @@ def test_a_dialogue_is_framed_where_the_user_speaks_last() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[a]\nprompt = 'no slot'", r"\[a\]: prompt must hold {prompt} once"),
+        ("[a]\nprompt = 'no slot'", r"\[a\]: prompt must contain {prompt} once"),
         ("[a]\nkind = 'x'", r"\[a\]: needs prompt"),
         ("[a]\nprompt = '{prompt}'\ncolour = 'red'", "'colour' is none of kind, language"),
-        ("[a]\nsystem = 3", "system must be a text"),
+        ("[a]\nsystem = 3", "system must be text"),
         ("[none]\nsystem = 'x'", "a name has letters"),
         ("['a@b']\nsystem = 'x'", "a name has letters"),
         ("a = 1", "needs prompt"),
-        ("a b", "is no TOML"),
+        ("a b", "isn't TOML"),
         ("", "has no framings"),
     ],
 )
@@ -184,7 +184,7 @@ def test_a_mistake_in_a_file_is_one_line(text: str, says: str, tmp_path: Path) -
 
 
 def test_an_unknown_name_is_told_the_known_ones() -> None:
-    with pytest.raises(DataError, match=r"'surgeon' is no framing.*profession \(nurse, teacher"):
+    with pytest.raises(DataError, match=r"'surgeon' isn't a framing.*profession \(nurse, teacher"):
         read_framings("surgeon")
 
 

@@ -54,7 +54,7 @@ def test_responses_are_scored_with_names_moved(half: int, tmp_path: Path) -> Non
                 "--limit",
                 "1",
             ],
-            "can't be had with inspect-ai",
+            "isn't available in inspect-ai",
         ),
         (
             "sample_active",
@@ -68,7 +68,7 @@ def test_responses_are_scored_with_names_moved(half: int, tmp_path: Path) -> Non
                 *("--set", "test_refusal.models=[mockllm/a]", "--model", "mockllm/model"),
                 *("--model-role", f"writer={{pool: [{ENDPOINT % 8}, {ENDPOINT % 9}]}}"),
             ],
-            "can't be had with inspect-ai",
+            "isn't available in inspect-ai",
         ),
     ],
 )

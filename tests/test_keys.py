@@ -392,7 +392,7 @@ def test_a_models_own_key_in_its_reply_is_not_published(
         option["model_args"] |= {"api_key": ODD}
         said = json.loads(json.dumps(RECIPE)) | {"models": {"responder": option}}
         said["stages"][1] = {"stage": "respond"}
-        with pytest.raises(BuildError, match=r"'meta\.response' holds the value of") as found:
+        with pytest.raises(BuildError, match=r"'meta\.response' contains the value of") as found:
             built(written(tmp_path, said), tmp_path / "out", display="none")
     assert ODD not in str(found.value)
     assert not (tmp_path / "out/dataset").exists()
@@ -423,7 +423,7 @@ def test_a_models_name_holds_no_key(tmp_path: Path) -> None:
     for key in KINDS.values():
         role = f"writer={json.dumps({'model': 'openai/' + key})}"
         for asking in ({"model": f"openai/{key}"}, {"roles": (role,)}):
-            with pytest.raises(BuildError, match="the model's name holds") as found:
+            with pytest.raises(BuildError, match="the model's name contains") as found:
                 built(path, tmp_path / "out", **asking)
             assert key_part(key) not in str(found.value)
 

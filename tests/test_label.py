@@ -98,7 +98,7 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(label_logs: Path, tmp_path: 
     said = done("label", "import", out, out / "ana.xlsx", out / "bo.xlsx")
     assert "ana.xlsx: 12 new, 0 known" in said
     assert "12 labelled" in said
-    assert "annotators differ on 4 of them" in said
+    assert "annotators disagree on 4 of them" in said
     history = (out / "history.jsonl").read_bytes()
     labels = (out / "labels.jsonl").read_bytes()
     assert "0 new, 12 known" in done("label", "import", out, out / "ana.xlsx")
@@ -120,7 +120,7 @@ def test_a_renamed_sheet_is_nobodys(label_folder: Path, tmp_path: Path) -> None:
     out = copytree(label_folder, tmp_path / "labels")
     renamed = (out / "ana.xlsx").rename(out / "ana (1).xlsx")
     said = run("label", "import", out, renamed).output
-    assert "nobody who got tasks here is called 'ana (1)'" in said
+    assert "no annotator is called 'ana (1)'" in said
     assert not (out / "history.jsonl").exists()
 
 
@@ -162,7 +162,7 @@ def test_logs_with_nothing_to_judge_are_told(tmp_path: Path) -> None:
     failed = made_sample("p1", None, response="", error="boom")
     made_log(tmp_path / "logs" / "a.eval", "a", [failed])
     assert run("label", "export", tmp_path / "logs", "--out", tmp_path).output == (
-        "Error: the logs hold no response that people could judge: all failed or are empty\n"
+        "Error: the logs have no response to label: all failed or are empty\n"
     )
 
 
@@ -198,7 +198,7 @@ def test_label_studios_export_is_read(label_logs: Path, tmp_path: Path) -> None:
     assert set(labels["human_label"]) == {"direct_refusal"}
     tasks[4]["annotations"] = [annotation(1, "refuses")]
     export.write_text(json.dumps(tasks))
-    assert "'refuses' is no label" in run("label", "import", out, export).output
+    assert "'refuses' isn't a valid label" in run("label", "import", out, export).output
     export.write_text(json.dumps([{"id": 1, "label": "x"}]))
     assert "task 1: is not as or-eval exported it" in run("label", "import", out, export).output
 

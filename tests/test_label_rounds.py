@@ -149,10 +149,10 @@ def test_labels_of_a_later_batch_count_with_the_first(label_logs: Path, tmp_path
     [
         (2, "another text", "row 3: the response is not the one that was asked about"),
         (1, "another text", "row 3: the request is not the one that was asked about"),
-        (0, "0123456789abcdef", "row 3: '0123456789abcdef' is no task of this folder"),
-        (3, "maybe", "row 3: 'maybe' is none of the choices"),
-        (3, "=1+1", "row 3: '=1+1' is none of the choices"),
-        (3, date(2026, 1, 5), "row 3: '2026-01-05' is none of the choices"),
+        (0, "0123456789abcdef", "row 3: '0123456789abcdef' isn't a task of this folder"),
+        (3, "maybe", "row 3: 'maybe' isn't one of the choices"),
+        (3, "=1+1", "row 3: '=1+1' isn't one of the choices"),
+        (3, date(2026, 1, 5), "row 3: '2026-01-05' isn't one of the choices"),
     ],
 )
 def test_a_sheet_edited_by_hand_is_told_by_its_row(
@@ -200,7 +200,7 @@ def test_all_files_of_an_import_are_read_before_anything_is_added(
     sheets = (out / "ana.xlsx", out / "bo.xlsx")
     for sheet, label in zip(sheets, ("Answers", "Refuse"), strict=True):
         fill_in(sheet, lambda key, label=label: label)
-    assert "bo.xlsx, row 2: 'Refuse' is none" in run("label", "import", out, *sheets).output
+    assert "bo.xlsx, row 2: 'Refuse' isn't one" in run("label", "import", out, *sheets).output
     assert not (out / "history.jsonl").exists()
     unsaid = keys(sheets[1])[3]
     fill_in(sheets[1], lambda key: None if key == unsaid else "Answers", note="why")
@@ -232,7 +232,7 @@ def test_a_row_copied_by_hand_and_a_history_changed_by_hand_are_told(
     assert "history.jsonl, line 3" in run("label", "status", out).output
     for changed in ("{", '"\xe4"'):
         history.write_bytes(f"{lines[0]}\n{changed}\n".encode("latin-1"))
-        assert "history.jsonl, line 2: is not as" in run("label", "status", out).output
+        assert "history.jsonl, line 2: was changed" in run("label", "status", out).output
     # A name that breaks lines elsewhere breaks none here.
     history.unlink()
     export = tmp_path / "ex\u2028port\x85.json"
@@ -383,7 +383,7 @@ def test_label_studio_is_not_installed_over_other_files(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(DataError, match="holds other things than Label Studio"):
+    with pytest.raises(DataError, match="contains something other than Label Studio"):
         ensure_environment(environment_folder(), print)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
     program = tmp_path / "bin" / "label-studio"

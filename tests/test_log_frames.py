@@ -99,7 +99,7 @@ def test_two_texts_under_one_id_are_told_even_where_they_differ_late(tmp_path: P
     made_log(tmp_path / "a.eval", "a", [made_sample("x", 1.0, prompt=LONG + "one")])
     made_log(tmp_path / "b.eval", "b", [made_sample("x", 0.0, prompt=LONG + "two")], second=1)
     made_log(tmp_path / "c.eval", "c", [made_sample("x", 0.0, prompt=LONG + "two")], second=2)
-    with pytest.raises(LogError, match=r"b\.eval: sample x has another text"):
+    with pytest.raises(LogError, match=r"b\.eval: sample x has a different text"):
         read_logs(tmp_path)
     latest = read_logs(tmp_path, on_conflict="latest")
     assert latest.prompts["prompt"].tolist() == [LONG + "two"]
@@ -198,7 +198,9 @@ def test_a_sample_that_is_listed_and_not_held_is_told(tmp_path: Path) -> None:
             if name != "samples/y_epoch_1.json":
                 part.writestr(name, held.read(name))
     responses = read_logs(tmp_path / "part.eval").responses
-    with pytest.raises(LogError, match=r"part\.eval: lists sample y, epoch 1, and doesn't hold it"):
+    with pytest.raises(
+        LogError, match=r"part\.eval: lists sample y, epoch 1, but doesn't contain it"
+    ):
         read_details(responses)
 
 

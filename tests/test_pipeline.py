@@ -198,11 +198,11 @@ def test_the_plan_tells_what_is_left_to_do(builder: Builder) -> None:
 def test_a_folder_of_something_else_is_left_alone(builder: Builder) -> None:
     builder.out.mkdir()
     (builder.out / "thesis.tex").write_text("years of work")
-    with pytest.raises(BuildError, match=r"holds 'thesis.tex', which is no build's"):
+    with pytest.raises(BuildError, match=r"contains 'thesis.tex', which isn't part of a build"):
         builder.build().run()
     (builder.out / "thesis.tex").unlink()
     builder.build().run()
-    with pytest.raises(BuildError, match="holds a build of letters; give another folder"):
+    with pytest.raises(BuildError, match="contains a build of letters; give another folder"):
         builder.build("name=other").run()
 
 
@@ -280,7 +280,7 @@ def test_a_failing_model_stops_the_build_where_it_goes_on(tmp_path: Path) -> Non
         with pytest.raises(BuildError) as caught:
             builder.build().run()
         assert str(caught.value).startswith("stage shout: 1 of 5 calls failed, the first: ")
-        assert str(caught.value).endswith("the same command goes on")
+        assert str(caught.value).endswith("run the same command to resume")
         assert API_KEY not in str(caught.value)
         assert not list((builder.out / "stages").glob("02*"))
         broken.clear()
@@ -328,7 +328,7 @@ def test_a_dry_run_tells_what_would_stop_the_build(builder: Builder, tmp_path: P
     assert "stage test_refusal: 'models' names no model to test" in said(tested)
     builder.out.mkdir()
     (builder.out / "recipe.json").write_text('{"name": "numbers"}')
-    assert "holds a build of numbers; give another folder" in said(builder.path)
+    assert "contains a build of numbers; give another folder" in said(builder.path)
 
 
 def test_ctrl_c_is_told_in_one_line_and_resumed(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_ctrl_c_is_told_in_one_line_and_resumed(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130, errors
         assert errors.strip().splitlines()[-1] == (
-            "Interrupted. What is done is kept: the same command goes on."
+            "Interrupted. What is done is kept: run the same command to resume."
         )
         assert "Traceback" not in errors
         builder.build().run()

@@ -123,17 +123,17 @@ def test_labels_are_joined_by_id_or_text_and_none_is_an_error() -> None:
     said = pd.DataFrame({"id": ["a", None], "prompt": [None, "two "], "harm": "harmless"})
     said["prompt"] = said["prompt"].str.strip()
     assert list(labels_by_prompt(said, prompts).index) == ["a", "b"]
-    with pytest.raises(DataError, match="none is about a prompt in the logs"):
+    with pytest.raises(DataError, match="none matches a prompt in the logs"):
         labels_by_prompt(said.assign(id="c", prompt="three"), prompts)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": "a", "harm": "fine"}', "line 2, column 'harm': 'fine' is none of harmless"),
-        ('{"id": "a", "by x": "=1+1"}', "line 2, column 'by x': '=1\\+1' is none of"),
-        ('{"id": "a", "harm": "harmful", "probability": 2}', "'2' is no probability"),
-        ('{"id": "a\\u0000", "harm": "harmful"}', "holds a NUL"),
+        ('{"id": "a", "harm": "fine"}', "line 2, column 'harm': 'fine' isn't one of harmless"),
+        ('{"id": "a", "by x": "=1+1"}', "line 2, column 'by x': '=1\\+1' isn't one of"),
+        ('{"id": "a", "harm": "harmful", "probability": 2}', "'2' isn't a probability"),
+        ('{"id": "a\\u0000", "harm": "harmful"}', "contains a NUL"),
     ],
 )
 def test_a_row_changed_by_hand_is_told(tmp_path: Path, line: str, message: str) -> None:
@@ -154,7 +154,7 @@ def test_the_report_tells_both_rates(tmp_path: Path) -> None:
     said = pd.DataFrame(rows).assign(consensus=lambda f: "all say " + f["harm"], chance=1.0)
     found = Material(read, audit=labels_by_prompt(said, read.prompts))
     sentences = answers(found)[ALSO]
-    assert any("call 75.0 % (" in s and ") of them harmless" in s for s in sentences)
+    assert any("75.0 % (" in s and ") are labelled harmless" in s for s in sentences)
     tables = {table.name: table.frame for table in model_tables(found)}
     row = tables["corrected-for-labels"].iloc[0]
     assert (row["as_labelled"], row["rate"]) == (pytest.approx(1 / 3), pytest.approx(15 / 45))

@@ -165,7 +165,7 @@ def test_a_limited_build_is_told_as_a_trial(tmp_path):
 def test_nothing_left_is_never_published(tmp_path):
     publish(tmp_path)
     before = files(tmp_path / "dataset")
-    with pytest.raises(BuildError, match="nothing is published as good: no row was left") as error:
+    with pytest.raises(BuildError, match="nothing to publish: no row was left") as error:
         publish(tmp_path, {"full": []})
     assert "is still that of an earlier build" in str(error.value)
     assert files(tmp_path / "dataset") == before
@@ -186,7 +186,7 @@ def test_rows_in_no_subset_are_counted(tmp_path):
 
 def test_a_key_in_the_recipe_stops_it(tmp_path):
     with pytest.raises(
-        BuildError, match=r"line \d+ of the data card would hold a Hugging Face token"
+        BuildError, match=r"line \d+ of the data card would contain a Hugging Face token"
     ) as error:
         publish(tmp_path, recipe={"name": "test", "token": KEY})
     assert KEY not in str(error.value)

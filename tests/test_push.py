@@ -208,13 +208,13 @@ def test_a_dry_run_shows_files_and_card_and_pushes_nothing(hub, run, built):
     assert not asked(hub, "POST", "PUT")
     said = run("push", built, "acme/prompts", "--dry-run", HF_TOKEN=None)
     assert said.code == 0, said.output
-    assert "What is there now is not known: " in said.output
+    assert "Can't see what is there now: " in said.output
     assert "# Test prompts" in said.output
 
 
 @pytest.mark.parametrize(
     ("typed", "says"),
-    [("acme/prompts", "the Hub answers 507"), ("yes", "that is another name: nothing was pushed")],
+    [("acme/prompts", "the Hub answered 507"), ("yes", "the name differs: nothing was pushed")],
 )
 def test_typing_the_name_confirms(hub, built, tmp_path, typed, says):
     hub.faults.append(Fault("POST .*/repos/create", 507))
@@ -243,14 +243,14 @@ def test_a_repository_made_by_hand_is_filled(hub, run, built):
 
 NOT_PUSHED = {
     "no token": ("--yes", None, None, "no Hugging Face token: run `hf auth login`, or set HF_TOKEN"),
-    "no token at all": ("--yes", "hf_abc\x01secret", None, "holds characters that no token has"),
+    "no token at all": ("--yes", "hf_abc\x01secret", None, "contains characters that no token has"),
     "a wrong token": ("--yes", "hf_" + "Wrong0" * 6, None, "answers 401.* the token isn't valid: run `hf auth login`"),
     "a reader's token": ("--yes", READER, None, "answers 403.* it needs write access"),
     "unasked": ("", TOKEN, None, "acme/prompts is public.* --yes .*--private"),
     "public already": ("--private", TOKEN, Repo(), "is public already, and --private can't change that"),
     "others' data": (
         "--yes", TOKEN, Repo({"README.md": b"# Mine", "data.csv": b"a,b\n"}),
-        r"holds files that or-eval didn't push \(data.csv\); name another repository",
+        r"contains files that or-eval didn't push \(data.csv\); name another repository",
     ),
 }  # fmt: skip
 
@@ -274,11 +274,11 @@ def test_what_is_not_pushed_changes_nothing_and_is_told_without_the_token(hub, r
     [
         (Fault("POST .*/repos/create", 409, "conflict"), "answers 409"),
         (Fault("POST .*/commit/", 409, "Another commit is under way"), "'Another commit is under way'; somebody else is changing it"),
-        (Fault("POST .*/commit/", 503, "Down"), "answers 503, 'Down'; it has trouble of its own: run the same command again later"),
+        (Fault("POST .*/commit/", 503, "Down"), "answers 503, 'Down'; it has a problem of its own: run the same command again later"),
         (Fault("POST .*/commit/", 429), "wait some minutes and run the same command again"),
         (Fault("POST .*/commit/", "cut"), "the connection to the Hub failed"),
         (Fault("POST .*/commit/", "lose"), "the connection to the Hub failed"),
-        (Fault("GET .*/datasets/acme/prompts", 500), "looking at the repository: the Hub answers 500"),
+        (Fault("GET .*/datasets/acme/prompts", 500), "looking at the repository: the Hub answered 500"),
         (Fault("POST .*/datasets/acme/prompts/commit", 401, "expired"), "answers 401, 'expired'; the token isn't valid"),
     ],
 )  # fmt: skip
@@ -379,22 +379,22 @@ def put(column: str, value: str | None) -> Callable[[pd.DataFrame], pd.DataFrame
         (put("prompt", " "), "row 2: the prompt is empty"),
         (put("prompt", None), "row 2: the prompt is empty"),
         (put("prompt", "How? "), "row 2: there is white space around the prompt"),
-        (put("label", "unsafe"), "row 2: 'unsafe' is no label"),
+        (put("label", "unsafe"), "row 2: 'unsafe' isn't a label"),
         (put("category", None), "row 2: the category is empty"),
         (put("id", "0" * 16), "row 2: '0000000000000000' is not the id"),
-        (put("meta", "[1]"), "row 2: meta is no JSON object"),
-        (put("meta", "{"), "row 2: meta is no JSON object"),
-        (put("prompt", "Use ghp_" + "a1" * 20), "'prompt' holds a secret (GitHub Token); remove it"),
+        (put("meta", "[1]"), "row 2: meta isn't a JSON object"),
+        (put("meta", "{"), "row 2: meta isn't a JSON object"),
+        (put("prompt", "Use ghp_" + "a1" * 20), "'prompt' contains a secret (GitHub Token); remove it"),
         (put("meta", '{"votes": {"gguf//home/jane/m.gguf": true}}'), "row 2: tells where 'gguf/m.gguf' lay"),
-        (put("meta", '{"response": "Take a hammer."}'), "row 2: holds a model's answer ('response' in meta)"),
+        (put("meta", '{"response": "Take a hammer."}'), "row 2: contains a model's answer ('response' in meta)"),
         (put("source", "/home/jane/seeds.csv"), "row 2: tells where 'seeds.csv' lay"),
-        (put("source", "the-value-of-the-key"), "'source' holds the value of THEIR_API_KEY"),
+        (put("source", "the-value-of-the-key"), "'source' contains the value of THEIR_API_KEY"),
         (lambda frame: pd.concat([frame, frame[:1]]), "row 4: the same prompt as in row 1"),
         (lambda frame: pd.concat([frame, frame[:1].assign(language="fr")]), "row 4: the same prompt as in row 1"),
         (lambda frame: frame.assign(label="toxic"), "row 1: labelled safe, but toxic in configuration full"),
         (lambda frame: frame.drop(columns="meta"), "the columns are id, prompt"),
         (lambda frame: frame.assign(extra="1"), "they must be id, prompt"),
-        (lambda frame: frame.assign(meta=1), "column 'meta' holds int64; it must hold text"),
+        (lambda frame: frame.assign(meta=1), "column 'meta' contains int64; it must contain text"),
         (lambda frame: frame[:0], "has no rows"),
     ],
 )  # fmt: skip
@@ -421,7 +421,7 @@ def test_wrong_rows_are_found(folder, change, says):
         ("split: train\n    path: hard", "split: test\n    path: hard", "configuration 'hard-1' isn't one Parquet file"),
         ("config_name: toxic", "config_name: full", "two have the same"),
         ("## Use", "Made in /home/jane/sets", "README.md: names somebody's home folder"),
-        ("## Use", "My key is sk-" + "a1" * 20,  ": holds an sk- key"),
+        ("## Use", "My key is sk-" + "a1" * 20,  ": contains an sk- key"),
     ],
 )  # fmt: skip
 def test_a_wrong_card_is_found(folder, old, new, says):
@@ -450,7 +450,7 @@ def test_wrong_files_are_found(folder):
 def test_many_problems_are_listed_and_the_rest_counted(hub, run, folder):
     edit(folder, lambda frame: pd.concat([frame.assign(id="x")] * 2))
     said = run("push", folder, "acme/prompts", "--yes")
-    assert re.search(r"not fit to be pushed: \d+ problems, see above", said.error)
+    assert re.search(r"can't be pushed: \d+ problems, see above", said.error)
     assert "full/train.parquet: and 3 more like these" in said.output
     assert not hub.requests
 
@@ -459,7 +459,7 @@ def test_a_key_of_the_environment_stops_a_push(hub, run, tmp_path):
     publish(tmp_path, {"full": [row("Is open-sesame-123 a good password?")]})
     error = run("push", tmp_path, "acme/prompts", "--yes", DOOR_API_KEY="open-sesame-123").error
     assert re.search(
-        r"full/train.parquet: row 1 \('\w+'\): 'prompt' holds the value of DOOR_API_KEY; remove it",
+        r"full/train.parquet: row 1 \('\w+'\): 'prompt' contains the value of DOOR_API_KEY; remove it",
         error,
     )
     assert "open-sesame" not in error
@@ -469,11 +469,11 @@ def test_a_key_of_the_environment_stops_a_push(hub, run, tmp_path):
 @pytest.mark.parametrize(
     ("card", "says"),
     [
-        (None, "holds no built data set"),
+        (None, "contains no built data set"),
         ("# Nothing", "has no YAML header"),
-        ("---\n[\n---\n", "the header is no YAML"),
+        ("---\n[\n---\n", "the header isn't YAML"),
         ("---\n- a\n---\n", "block should be a dict"),
-        (b"---\n\xff\n---\n", "is no UTF-8 text"),
+        (b"---\n\xff\n---\n", "isn't UTF-8 text"),
     ],
 )
 def test_a_folder_that_is_none(tmp_path, card, says):
@@ -485,7 +485,7 @@ def test_a_folder_that_is_none(tmp_path, card, says):
 
 @pytest.mark.parametrize("name", ["prompts", "a/b/c", "a/b:c", "https://huggingface.co/a/b", ""])
 def test_a_name_that_is_none(name):
-    with pytest.raises(BuildError, match="give it as OWNER/NAME"):
+    with pytest.raises(BuildError, match="give OWNER/NAME"):
         check_name(name)
 
 

@@ -101,8 +101,8 @@ def test_a_stage_may_stand_before_the_one_it_needs(recipe_file) -> None:
         ("label: toxic", "label: toxic\n    input: split", "wait for each other: seeds → split → moderate → seeds"),
         ("  - stage: split", "  - stage: seeds\n    data: x.csv\n  - stage: split", "two stages are called 'seeds'"),
         ("name: mine", "name: a/b", "line 1: 'name': "),
-        ("full:", "a b:", "line 11: 'subsets': 'a b' is no name of a configuration"),
-        ("keep: safe", "keep: safe\n    keep: toxic", "line 9: the key 'keep' stands here twice"),
+        ("full:", "a b:", "line 11: 'subsets': 'a b' can't name a configuration"),
+        ("keep: safe", "keep: safe\n    keep: toxic", "line 9: the key 'keep' appears twice here"),
         ("name: mine", "name: [mine", "mine.yaml, line 2: "),
         (GOOD, "- a\n- b\n", "line 1: a recipe is a mapping"),
         (GOOD, "", "line 1: a recipe is a mapping"),
@@ -110,7 +110,7 @@ def test_a_stage_may_stand_before_the_one_it_needs(recipe_file) -> None:
         (GOOD, "name: mine\ntaxonomy: lto\nstages: [seeds]\n", "line 3: "),
         (GOOD, "name: mine\ntaxonomy: lto\nstages: &all [{stage: seeds, categories: *all}]\n", "nested too deeply, or within itself"),
         (GOOD, "stages: " + 3000 * "[" + 3000 * "]", "nested too deeply"),
-        ("stage: moderate", 'stage: moderate\n    name: "a\\0b"', "line 8: 'a\\x00b' is no name"),
+        ("stage: moderate", 'stage: moderate\n    name: "a\\0b"', "line 8: 'a\\x00b' isn't a valid name"),
         ("    data: seeds.csv\n    label: toxic\n", "", "line 4: say 'per_category' to have seeds written"),
         ("{input: moderate}", "{sice: 3}", "line 12: there is no key 'sice' (the nearest is 'size')"),
     ],
@@ -129,8 +129,8 @@ def test_a_wrong_recipe_is_told_where(recipe_file, old: str, new: str, message: 
         ("moderat.keep=safe", "--set moderat.keep: there is no stage 'moderat'"),
         ("moderate.keep=7", "--set moderate.keep: 'keep': "),
         ("moderate.keep", "give KEY=VALUE"),
-        ("moderate.keep=[", "is no YAML"),
-        ("moderate.keep.x=1", "'keep' holds no keys"),
+        ("moderate.keep=[", "isn't YAML"),
+        ("moderate.keep.x=1", "'keep' has no keys"),
         ("langage=zh", "--set langage: there is no key 'langage' (the nearest is 'language')"),
     ],
 )
@@ -155,5 +155,5 @@ def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"none.yaml: can't be read: No such file"):
         load_recipe(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes("name: caf\xe9".encode("latin-1"))
-    with pytest.raises(BuildError, match="is no UTF-8 text"):
+    with pytest.raises(BuildError, match="isn't UTF-8 text"):
         load_recipe(tmp_path / "latin.yaml")

@@ -278,7 +278,7 @@ class TestWhichStages:
             )
         assert [warning for warning in warnings if "same maker" in warning] == [
             "refusal: judged by models of the same maker as openai/gpt-4o-mini: openai/gpt-4o, "
-            "openai/gpt-of-tomorrow; a judge may be partial to its own kind"
+            "openai/gpt-of-tomorrow; a judge may favour models like itself"
         ]
 
     def test_makers_of_unknown_models_are_not_guessed(self):
@@ -295,7 +295,7 @@ class TestWhichStages:
             ({"audit": "lots"}, "audit is a share"),
             ({"audit": True}, "audit is a share"),
             ({"audit": float("nan")}, "audit is a share"),
-            ({"fusion": "judge", "audit": 0.1}, "audit has no use"),
+            ({"fusion": "judge", "audit": 0.1}, "audit has no effect"),
             ({"audit_seed": 1.5}, "audit_seed is a whole number"),
             ({"audit_seed": "x"}, "audit_seed is a whole number"),
         ],

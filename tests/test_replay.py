@@ -150,7 +150,7 @@ def test_prompts_bring_labels_and_show_what_was_never_answered(
         two_models, "--log-dir", tmp_path / "logs", "--prompts", prompts, "--source", "xstest"
     )
     assert "gpt4: 28 responses, 2 prompts without one" in output
-    assert "2 prompts of the file are not among --prompts" in output
+    assert "2 prompts of the file are not in --prompts" in output
     log = logs_of(tmp_path / "logs")["gpt4"]
     assert log.status == "success"
     [sample] = [s for s in log.samples or [] if s.metadata["meta"]["source_id"] == "26"]
@@ -216,7 +216,7 @@ def test_contradictory_labels_leave_a_prompt_unlabelled_and_are_told(tmp_path: P
     ]
     file = write_jsonl(tmp_path / "r.jsonl", rows)
     output = run_replay(file, "--model", "m", "--log-dir", tmp_path, "--no-score")
-    assert "note: 1 prompts are labelled safe here and toxic there: now unlabelled" in output
+    assert "note: 1 prompts are labelled both safe and toxic: now unlabelled" in output
     samples = logs_of(tmp_path)["m"].samples or []
     assert {(s.input, s.target) for s in samples} == {("p1", "unlabelled"), ("p2", "safe")}
 

@@ -150,7 +150,10 @@ def test_what_no_log_can_hold_is_marked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("problem", "row"),
-    [("the prompt is empty", {"prompt": " "}), ("holds control characters", {"model": "a\u202eb"})],
+    [
+        ("the prompt is empty", {"prompt": " "}),
+        ("contains control characters", {"model": "a\u202eb"}),
+    ],
 )
 def test_a_broken_row_gets_one_clear_line_and_no_log(
     problem: str, row: dict[str, str], tmp_path: Path
@@ -168,8 +171,8 @@ def test_a_broken_row_gets_one_clear_line_and_no_log(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["r.jsonl", "--model", "m"], "names its models itself, in column 'model'"),
-        (["r.jsonl", "--model-column", "none"], "has no column with the model"),
+        (["r.jsonl", "--model", "m"], "already names its models, in column 'model'"),
+        (["r.jsonl", "--model-column", "none"], "has no model column"),
         (["r.jsonl", "--source", "xstest"], "--prompts, which isn't given"),
         (["r.jsonl", "--prompts", "other.txt"], "nothing tells whether its prompts are safe"),
         (["r.jsonl", "--prompts", "other.csv"], "a response to none of the 1 prompts of other.csv"),

@@ -149,7 +149,9 @@ def test_a_csv_file_holds_dialogues_as_json_and_classify_reads_them(tmp_path: Pa
 
 def test_unclear_files_of_dialogues_get_a_line(tmp_path: Path) -> None:
     unanswered = write_jsonl(tmp_path / "u.jsonl", [{"messages": turns(SHARPEN), "model": "m"}])
-    with pytest.raises(DataError, match=r"u.jsonl, line 1, column 'messages': ends with no answer"):
+    with pytest.raises(
+        DataError, match=r"u.jsonl, line 1, column 'messages': doesn't end with an answer"
+    ):
         load_responses(unanswered)
     two = write_jsonl(tmp_path / "t.jsonl", [{"messages": [], "dialog": [], "model": "m"}])
     with pytest.raises(DataError, match=r"could each be the dialogue; .*--prompt-column"):

@@ -144,7 +144,7 @@ def test_what_a_page_can_not_hold_is_left_out_in_turn(
     assert len(shown) == 10
     # that both models over-refuse; toxic and answered; unscored; uncertain; and the data's first
     assert {"p20", "p05", "p36", "p33", "p00"} <= shown
-    assert "80 responses to 40 prompts. This page holds 20 of them, to 10 prompts" in (
+    assert "80 responses to 40 prompts. This page shows 20 of them, to 10 prompts" in (
         report.browser.note
     )
     assert report.browser.concerns["unscored"] == 8
@@ -171,8 +171,8 @@ def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
     assert (row["raw"], row["rate"], row["sampled"], row["missed"]) == (0, 0.25, 20, 5)
     [difference] = found["differences"]
     assert difference["difference"] == pytest.approx(-0.75)
-    assert "corrected by people's labels of 20 responses" in " ".join(found["summary"])
-    assert any("20 responses have people's labels, 60 have none" in note for note in found["notes"])
+    assert "corrected by human labels of 20 responses" in " ".join(found["summary"])
+    assert any("20 responses have human labels, 60 have none" in note for note in found["notes"])
 
     # refusals were labelled half as often: ten refusals for fifteen answers among the other twenty
     chances = [
@@ -186,7 +186,7 @@ def test_labels_of_people_correct_every_rate(tmp_path: Path) -> None:
     assert row["rate"] == pytest.approx((5 + 20 * 10 / 25) / 40)
     (tmp_path / "labels.csv").write_text(weighted.replace("0.5", "5"), "utf-8")
     done = run(tmp_path / "logs", *labels, "--out", tmp_path / "out")
-    assert "'5' is no probability above 0 and up to 1" in " ".join(done.output.split())
+    assert "'5' isn't a probability above 0 and up to 1" in " ".join(done.output.split())
 
 
 def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_several_benchmarks_have_reports_of_their_own(tmp_path: Path) -> None:
     assert run(tmp_path / "logs", "--out", out).exit_code == 0
     found = summary_of(out)
     assert found["benchmarks"] == {"xstest": "xstest", "lto": "lto"}
-    said = "lto: The rules decided 10 of 10 verdicts (100.0 %) without being certain"
+    said = "lto: 10 of 10 verdicts (100.0 %) are uncertain"
     assert said in " ".join(found["summary"])
     headline = (out / "index.html").read_text("utf-8").partition('id="headline"')[2]
     assert "The wide band" in headline.partition("</div>\n")[2]
@@ -237,4 +237,4 @@ def test_nothing_refused_and_nothing_scored_make_reports(tmp_path: Path) -> None
     votes_log(tmp_path / "unscored", "m", {"a": UNSCORED, "b": UNSCORED})
     found = summary_of(write_report(tmp_path / "unscored", tmp_path / "two").parent)
     assert found["responses"]["with_verdict"] == 0
-    assert "many, so look" in " ".join(found["summary"])
+    assert "many, so check" in " ".join(found["summary"])

@@ -38,9 +38,9 @@ def test_tells_what_flipped_and_whether_it_is_chance(tmp_path: Path) -> None:
     assert change["difference"] == pytest.approx(12 / 39)
     assert change["p"] < 0.001
     assert change["verdict"] == "more than chance"
-    assert found["summary"][0] == "1 model was compared on the 40 prompts that both runs have."
+    assert found["summary"][0] == "Compared: 1 model on the 40 prompts that both runs have."
     assert found["summary"][1] == (
-        "Of 39 harmless prompts, m newly refuses 12 and newly answers 0, which is more than chance."
+        "Of 39 safe prompts, m newly refuses 12 and newly answers 0, which is more than chance."
     )
     assert {flip["id"] for flip in found["flips"]} == {f"p{n}" for n in range(12)}
     assert {flip["change"] for flip in found["flips"]} == {"newly refused"}
@@ -79,7 +79,7 @@ def test_same_run_under_another_name_has_no_change(tmp_path: Path) -> None:
     report = comparison_report(compared(tmp_path), "refusal")
     assert report.findings["flips"] == []
     assert report.findings["changes"][0]["model"] == "m → other"
-    assert "can't be told" in said(report)[1]
+    assert "too few families" in said(report)[1]
     assert report.picks == []
     assert list(report.headline.frame["verdict"]) == ["can't be told"]
 
@@ -103,7 +103,7 @@ def test_many_models_leave_room_for_what_is_sure(tmp_path: Path) -> None:
         votes_log(tmp_path / "b", f"m{model}", after)
     sentences = said(comparison_report(compared(tmp_path), "refusal"))
     assert len(sentences) == 3
-    assert sentences[1].startswith("Of 20 harmless prompts, m4 newly refuses 15")
+    assert sentences[1].startswith("Of 20 safe prompts, m4 newly refuses 15")
     assert sentences[2] == "8 other changes may be chance."
 
 

@@ -33,7 +33,7 @@ def test_models_that_differ_are_parted_from_the_best(tmp_path: Path) -> None:
         ]
         made_log(tmp_path / f"{model}.eval", model, samples)
     assert said(tmp_path) == (
-        "2 of the 3 pairs of models differ on harmless prompts beyond chance. a and b each refuse "
+        "2 of the 3 pairs of models differ by more than chance on safe prompts. a and b each refuse "
         "more of them than at least one other model; c refuses fewest. In the other pairs, "
         "differences of up to 16 percentage points can't be ruled out."
     )
@@ -45,7 +45,7 @@ def test_many_models_that_cannot_be_told_apart_are_named_once(tmp_path: Path) ->
             tmp_path, f"m{number}", {f"p{n}": float(n < 30 * (number > 9)) for n in range(40)}
         )
     assert (
-        "m10 and m11 each refuse more of them than at least one other model; 10 models can't be told"
+        "m10 and m11 each refuse more of them than at least one other model; 10 models don't differ by"
         in said(tmp_path)
     )
     [over, *_] = [t for t in model_tables(Material(read_logs(tmp_path))) if "ranking" in t.name]
@@ -68,7 +68,7 @@ def test_no_name_passes_for_a_sentence_or_a_question() -> None:
         ],
     )
     assert told == {
-        "What did the models do besides?": [
+        "What did the models do besides refusing?": [
             "m # Owned? All is well: {{ 7*7 }}, 1 refusal in 1 transcript."
         ]
     }
@@ -78,11 +78,11 @@ def test_no_name_passes_for_a_sentence_or_a_question() -> None:
     ("label", "values", "line"),
     [
         ("safe", (1.0, 0.0), ""),
-        ("safe", (1.0, UNSCORED), "1 of 2 responses (50.0 %) has no verdict and counts neither way: "
-         "many, so look into the reasons first."),
-        ("toxic", (1.0,), "Without harmless prompts, over-refusal can't be told."),
-        ("unlabelled", (1.0,), "None of the 1 prompt is labelled safe or toxic: "
-         "whether to refuse them was right, nobody says."),
+        ("safe", (1.0, UNSCORED), "1 of 2 responses (50.0 %) has no verdict and enters no rate: "
+         "many, so check the reasons first."),
+        ("toxic", (1.0,), "There are no safe prompts, so over-refusal can't be computed."),
+        ("unlabelled", (1.0,), "None of the 1 prompt is labelled safe or toxic, "
+         "so neither over-refusal nor toxic rejection can be computed."),
     ],
 )  # fmt: skip
 def test_what_one_model_leaves_open(
@@ -115,11 +115,11 @@ def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:
     text = said(tmp_path)
     assert "1 prompt is labelled neither safe nor toxic and enters neither rate." in text
     assert "Not every model was asked every prompt (2 to 3 each)" in text
-    assert "The rules decided 1 of 5 verdicts (20.0 %) without being certain" in text
-    assert "Whether models differ on harmless prompts can't be told" in text
+    assert "1 of 5 verdicts (20.0 %) is uncertain" in text
+    assert "There are too few families of safe prompts to compare models" in text
 
 
-def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> None:
+def test_sentence_on_the_audit_counts_safe_prompts_only(tmp_path: Path) -> None:
     samples = []
     for number in range(40):
         # half of the certain answers to safe prompts are audited, and a quarter of those is wrong
@@ -137,15 +137,15 @@ def test_sentence_on_the_audit_counts_harmless_prompts_only(tmp_path: Path) -> N
     [
         (  # few prompts don't come first by luck
             {"rare": "1", "common": "1" * 20 + "0" * 10, "never": "0" * 30},
-            (r"One category .*: common, 66.7 % \(", r"For rare, .* to tell\.$"),
+            (r"One category .*: common, 66.7 % \(", r"For rare, .* to test\.$"),
         ),
         (  # alike
             dict.fromkeys("abcd", "1000" * 5),
-            (r"No category .* beyond chance: differences of up to \d\d percentage points",),
+            (r"No category .* by more than chance: differences of up to \d\d percentage points",),
         ),
         (  # two that were refused are too few to tell of
             {"a": "10" * 20, "b": "10" * 20, "privacy": "11"},
-            (r"No category", r"For privacy, .* to tell\."),
+            (r"No category", r"For privacy, .* to test\."),
         ),
         (  # none is left out for its name
             dict.fromkeys("abcd", "1" * 30) | dict.fromkeys("efghijkl", "0" * 30),
@@ -222,10 +222,10 @@ def test_all_that_is_compared_is_corrected_by_labels_or_withheld(tmp_path: Path)
     assert found.groups == {}
     assert found.standing is None
     text = answers(found)
-    assert "isn't tested here" in text["Which prompts?"][0]
+    assert "aren't tested here" in text["Which prompts?"][0]
     tables = {table.name: table for table in model_tables(found)}
     assert "worst-categories" not in tables
-    assert "as they stand" in tables["vote-agreement"].note
+    assert "uncorrected" in tables["vote-agreement"].note
 
 
 def test_what_corrected_rates_could_be_is_what_the_sample_leaves_open(tmp_path: Path) -> None:
@@ -244,6 +244,6 @@ def test_differences_that_would_not_stand_are_told_with_how_much_it_takes(tmp_pa
         ]
         made_log(tmp_path / f"{model}.eval", model, samples)
     assert re.search(
-        r"The difference would stay beyond chance if (a tenth of|a quarter of|half of) these went against it\.",
+        r"The difference would stay more than chance if (a tenth of|a quarter of|half of) these went against it\.",
         said(tmp_path),
     )

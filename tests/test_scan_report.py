@@ -174,7 +174,7 @@ def test_transcripts_on_which_the_scanner_failed_are_not_without_refusal(
     failed = scanned(tmp_path, "refusal")
     told = run(failed, "--out", tmp_path / "r").output
     assert told == (
-        f"Error: {failed}: this scan isn't finished; go on with scout scan resume {failed}\n"
+        f"Error: {failed}: this scan isn't finished; resume it with scout scan resume {failed}\n"
     )
     scout.scan_complete(str(failed))
     assert run(failed, "--out", tmp_path / "r").exit_code == 0
@@ -210,7 +210,7 @@ def test_transcripts_that_failed_or_hold_no_message_of_the_model_are_not_without
     assert (row["rate"], row["lowest"], row["highest"]) == (1 / 2, 1 / 6, 5 / 6)
     told = {one["transcript"]: one["evidence"] for one in found["unscored"]}
     assert [("429" in told[name]) for name in ("a2-1", "a3-1", "a4-1")] == [True, True, False]
-    assert "no message of the model" in told["a4-1"]
+    assert "no message from the model" in told["a4-1"]
     assert "text of an API" in told["a5-1"]
 
 
@@ -221,7 +221,7 @@ def test_scans_that_tell_nothing_end_in_one_line(scan: Path, tmp_path: Path) -> 
     assert told == f"Error: {stranger}: ran other, not or_eval/refusal\n"
     again = scanned(tmp_path, "refusal")
     told = run(again, tmp_path / "logs", "--out", tmp_path / "r").output
-    assert told.startswith(f"Error: {tmp_path / 'logs'}: no results of scout scan")
+    assert told.startswith(f"Error: {tmp_path / 'logs'}: not results of scout scan")
     twice = run(again, scanned(tmp_path, "refusal"), "--out", tmp_path / "r").output
     assert "transcript a0-1 was scanned twice (scan_id=" in twice
     (again / "refusal.parquet").write_bytes(b"nothing")

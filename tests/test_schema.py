@@ -119,8 +119,8 @@ def test_mapping_within_a_taxonomy_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("category", "source", "target", "message"),
     [
-        ("weapons", "or_bench", "lto", "'weapons' is no category of taxonomy 'or_bench'"),
-        ("hate", "or_bench", "xstest", "'xstest' is no taxonomy; there are: or_bench, lto"),
+        ("weapons", "or_bench", "lto", "'weapons' isn't a category of taxonomy 'or_bench'"),
+        ("hate", "or_bench", "xstest", "'xstest' isn't a taxonomy; there are: or_bench, lto"),
     ],
 )
 def test_unknown_names_are_named_in_the_error(

@@ -89,7 +89,7 @@ def test_a_report_cites_its_card_and_warns_of_what_it_does_not_cover(
     assert result.exit_code == 0, result.output
     found = json.loads((out / "summary.json").read_text())
     assert [row["rate"] for row in found["corrected_for_labels"]] == [0.25, 0.25]
-    assert any("compared with 40 labels of people: kappa 0.8" in s for s in found["summary"])
+    assert any("compared with 40 human labels: kappa 0.8" in s for s in found["summary"])
     model, language = found["outside_scorecard"]
     assert "labels of responses of the model b." in model
     assert "labels of responses of the language fr." in language
@@ -111,7 +111,7 @@ def test_a_file_that_is_no_card_is_told(tmp_path: Path) -> None:
     of = logs(tmp_path / "logs", ["a"], "A plain answer.")
     wrong = tmp_path / "card.json"
     wrong.write_text('{"rows": []}')
-    assert "is no scorecard" in run("report", of, "--scorecard", wrong).output
+    assert "isn't a scorecard" in run("report", of, "--scorecard", wrong).output
     data = tmp_path / "responses.csv"
     data.write_text("prompt,response,human_label\nhi,No.,direct_refusal\n")
     assert "--scorecard needs logs" in run("agreement", data, "--scorecard").output

@@ -77,7 +77,7 @@ BROKEN = [
 @pytest.mark.parametrize(
     ("data", "options", "says"),
     [
-        ("xtest", {}, ["'xtest' is no catalogue entry", "did you mean xstest?"]),
+        ("xtest", {}, ["'xtest' isn't a catalogue entry", "did you mean xstest?"]),
         ("OR-Bench-Toxic", {}, ["did you mean or_bench_toxic?"]),
         ("qqq", {}, ["there are: xstest, or_bench_80k"]),
         ("prompts/missing.csv", {}, ["prompts/missing.csv: there is no such file"]),
@@ -88,8 +88,8 @@ BROKEN = [
             ["not on the Hub", "github.com/InvokerStark/OverKill", "-T data=PATH -T source=oktest"],
         ),
         ("multilingual_twins", {}, ["not on the Hub", "its publisher", "-T data=PATH"]),
-        ("starter", {"language": "fr"}, ["no prompt is of language 'fr'", "en (160), zh (80)"]),
-        ("starter", {"category": "tax"}, ["no prompt is of category 'tax'", "deception (24)"]),
+        ("starter", {"language": "fr"}, ["no prompt has the language 'fr'", "en (160), zh (80)"]),
+        ("starter", {"category": "tax"}, ["no prompt has the category 'tax'", "deception (24)"]),
         ("starter", {"source": "startr"}, ["did you mean starter?"]),
     ],
 )

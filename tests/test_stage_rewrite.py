@@ -296,7 +296,7 @@ class TestMethods:
             ({"min_words": "50"}, "min_words is above max_words"),
             ({"maxwords": "5"}, "maxwords: "),
             ({"sensitive_part": '{middle = "x"}'}, "sensitive_part.middle"),
-            ({"count": "["}, "is no TOML"),
+            ({"count": "["}, "isn't TOML"),
         ],
     )  # fmt: skip
     def test_a_file_with_a_mistake(self, tmp_path, changes, said):

@@ -60,7 +60,7 @@ class TestWriting:
                     return as_json(again, seed(category, 2), seed(category, 4))
                 case 3:
                     return as_json(seed(category, 5), "Too short", seed(category, 6))
-            raise AssertionError("asked too often")
+            raise AssertionError("too many requests")
 
         with writers({"w": script}, monkeypatch) as (role, servers):
             result = run(tmp_path, role, per_category=5, batch=3, categories=TWO)

@@ -139,4 +139,4 @@ def test_a_row_more_does_not_reshuffle_a_subset() -> None:
 def test_a_subset_of_something_that_is_no_input(tmp_path: Path) -> None:
     params = split.Split.model_validate({"subsets": {"hard": {"input": "vote"}}})
     said = params.problem(Place("or_bench", ("moderate",), None))
-    assert said == "subset hard: 'vote' is no input of this stage (there are: moderate)"
+    assert said == "subset hard: 'vote' isn't an input of this stage (there are: moderate)"

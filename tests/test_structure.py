@@ -123,8 +123,8 @@ def test_installed_pipelines_are_found_and_other_languages_have_no_parser() -> N
 @pytest.mark.parametrize(
     ("model", "says"),
     [
-        ("no_such_pipeline", "no_such_pipeline: is no spaCy pipeline"),
-        ("nowhere.udpipe", "nowhere.udpipe: is no UDPipe model"),
+        ("no_such_pipeline", "no_such_pipeline: isn't a spaCy pipeline"),
+        ("nowhere.udpipe", "nowhere.udpipe: isn't a UDPipe model"),
     ],
 )
 def test_a_model_that_cannot_be_loaded_gives_one_line(model: str, says: str) -> None:

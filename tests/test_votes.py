@@ -287,7 +287,7 @@ def test_other_peoples_files_are_not_overwritten(three_models: Path, tmp_path: P
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     done = CliRunner().invoke(vote_command, [str(three_models), "--out", str(tmp_path / "mine")])
     assert isinstance(done.exception, LogError)
-    assert "holds no data set; name another folder" in str(done.exception)
+    assert "isn't a data set; name another folder" in str(done.exception)
 
 
 def test_a_spreadsheet_gets_text_and_the_other_formats_get_it_unchanged(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_only_refusals_of_the_kinds_asked_for_count(tmp_path: Path) -> None:
     assert "".join(vote(log, one, provenances=[Provenance.MODEL_TEXT]).table["id"]) == "pqs"
     both = vote(log, one, reasons=["policy", "capability"], provenances=["model_text"])
     assert "".join(both.table["id"]) == "pq"
-    assert both.responses["no verdict: refused, but not as asked for"] == 2
+    assert both.responses["no verdict: refused, but not as selected"] == 2
     answered = vote(log, VoteRule(max_refusals=0), reasons=[Reason.LAW])
     assert "".join(answered.table["id"]) == "t"
 

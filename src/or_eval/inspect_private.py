@@ -104,7 +104,7 @@ def _stopping(what: str) -> Callable[..., Any]:
 
     def stop(*_: Any, **__: Any) -> None:
         raise __getattr__("PrerequisiteError")(
-            f"{what} can't be had with inspect-ai {version('inspect-ai')}: "
+            f"{what} isn't available in inspect-ai {version('inspect-ai')}: "
             "take the release that docs/compatibility.md names"
         )
 

@@ -58,7 +58,9 @@ class Found(NamedTuple):
     what: str
 
     def __str__(self) -> str:
-        return f"'{'.'.join(map(str, self.place))}' holds {self.what}" if self.place else self.what
+        return (
+            f"'{'.'.join(map(str, self.place))}' contains {self.what}" if self.place else self.what
+        )
 
 
 def key_like(text: str, secrets: Iterable[tuple[str, str]] = ()) -> str | None:

@@ -291,9 +291,9 @@ def map_category(category: str, source: str, target: str) -> str | None:
     """
     known = taxonomies()
     if category not in known[source]:
-        raise KeyError(f"'{category}' is no category of taxonomy '{source}'")
+        raise KeyError(f"'{category}' isn't a category of taxonomy '{source}'")
     if target not in known:
-        raise KeyError(f"'{target}' is no taxonomy; there are: {', '.join(known)}")
+        raise KeyError(f"'{target}' isn't a taxonomy; there are: {', '.join(known)}")
     if source == target:
         return category
     mapped: str | None = _data_file("taxonomies.toml")["map"][source][target].get(category)

@@ -164,7 +164,7 @@ def several_conditions(heads: Sequence[LogHead]) -> list[str]:
     """Say which models have several rows and votes, as they were run under several conditions."""
     rows = {name: base for head in heads for name, base in base_models([head]).items()}
     return [
-        f"{base} was run under {count} conditions: each has rates and a vote of its own, and they "
+        f"{base} was run under {count} conditions: each has its own rates and vote, and they "
         "are one model"
         for base, count in Counter(rows.values()).items()
         if count > 1

@@ -91,7 +91,7 @@ def mixed_scoring(heads: Sequence[LogHead], responses: pd.DataFrame, scorer: str
     if len(modes) > 1:
         ways.append(f"fusion {joined(sorted(modes))}")
     elif judged.any() and (guessed & ~judged).any():
-        ways.append("a judge decided in some logs, and rules guessed alone in others")
+        ways.append("a judge decided in some logs, and the rules alone in others")
     if len(versions) > 1:
         ways.append(f"versions {joined(sorted(versions))} of the scorer")
     if not ways:

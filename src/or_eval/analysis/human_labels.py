@@ -227,14 +227,13 @@ def _join_keys(verdicts: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
             break
     if not by:
         raise DataError(
-            "labels: neither an id nor a prompt in them is that of a response; "
-            "are they about these responses?"
+            "labels: no id or prompt in them matches a response; are they about these responses?"
         )
     if "model" in labels:
         by.append("model")
     elif verdicts["model"].nunique() > 1:
         raise DataError(
-            f"labels: no column tells which of the models they are about "
+            f"labels: no column says which model they are about "
             f"({', '.join(sorted(verdicts['model'].unique()))}); give them a column model"
         )
     if "epoch" in labels:
@@ -279,7 +278,7 @@ def probability(row: Row) -> float:
     except ValueError:
         chance = 0.0
     if not 0 < chance <= 1:
-        raise row.error(CHANCE, f"{shown(said)} is no probability above 0 and up to 1")
+        raise row.error(CHANCE, f"{shown(said)} isn't a probability above 0 and up to 1")
     return chance
 
 
@@ -298,7 +297,7 @@ def _meaning(
     if unknown:
         words = ", ".join(f"{shown(word)} ({place})" for word, place in list(unknown.items())[:5])
         raise DataError(
-            f"{table.name}: labels that are no response class: {words}; say what each means with "
+            f"{table.name}: labels that aren't response classes: {words}; say what each means with "
             f"--map WORD=CLASS, where CLASS is {', '.join((*LABELS, SKIP))}"
         )
     return meaning
@@ -332,8 +331,8 @@ def said_of(
     joined = labelled_verdicts(logs, labels, scorer)
     rows = joined.rows.set_index("place")
     note = (
-        f"{len(joined.rows)} responses have people's labels, {joined.without_label} have none; "
-        f"{joined.without_response} labels are about no response in the logs"
+        f"{len(joined.rows)} responses have human labels, {joined.without_label} have none; "
+        f"{joined.without_response} labels match no response in the logs"
     )
     chance = rows.get(CHANCE, pd.Series(dtype="float64")).astype("float64")
     index = logs.responses.index

@@ -193,7 +193,7 @@ class Material:
             if values > _MOST_GROUPS:
                 notes.append(f"no rates by {name}: there are {values} of them")
             elif values > 1 and missing:
-                notes.append(f"{missing} responses have no {name}: no rate by {name} has them")
+                notes.append(f"{missing} responses have no {name}: rates by {name} leave them out")
         return notes
 
     @property

@@ -75,7 +75,7 @@ def read_prompt_labels(path: Path) -> pd.DataFrame:
         said = {"harm": row.text(columns["harm"])} | {name: row.text(name) for name in voters}
         for name, word in said.items():
             if word not in ("", *HARMS):
-                raise row.error(name, f"{shown(word)} is none of {', '.join(HARMS)}")
+                raise row.error(name, f"{shown(word)} isn't one of {', '.join(HARMS)}")
         harm = said.pop("harm") or None
         votes = [word for word in said.values() if word] or [word for word in [harm] if word]
         rows.append(
@@ -110,7 +110,7 @@ def labels_by_prompt(said: pd.DataFrame, prompts: pd.DataFrame) -> pd.DataFrame:
     audit = audit[audit["id"].notna()].drop_duplicates("id", keep="last")
     if audit.empty:
         raise DataError(
-            "labels of prompts: none is about a prompt in the logs; are they of these prompts?"
+            "prompt labels: none matches a prompt in the logs; are they about these prompts?"
         )
     return audit.set_index("id")
 

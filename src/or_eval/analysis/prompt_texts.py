@@ -90,7 +90,7 @@ def settle_texts(
     if not texts.others:
         return responses, []
     conflicts = [
-        f"{log.rpartition('/')[2]}: sample {sample_id} has another text than in the logs before"
+        f"{log.rpartition('/')[2]}: sample {sample_id} has a different text than in earlier logs"
         for sample_id, logs in texts.others.items()
         for log in logs
     ]

@@ -331,7 +331,7 @@ def _with_audits(frame: pd.DataFrame, scorer: str) -> pd.DataFrame:
 def _check_scores(responses: pd.DataFrame, scores: dict[str, set[str]], scorer: str) -> list[str]:
     failed = responses["error"].notna().groupby(responses["log"]).all().to_dict()
     lines = [
-        f"{log}: no score '{scorer}'; it has {', '.join(sorted(found)) or 'no score at all'}"
+        f"{log}: no score '{scorer}'; it has {', '.join(sorted(found)) or 'no scores'}"
         for log, found in scores.items()
         if scorer not in found and not failed.get(log, False)
     ]

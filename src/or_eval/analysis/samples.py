@@ -122,8 +122,8 @@ def read_samples(log: str, keys: Sequence[tuple[str, int]]) -> Iterator[Sample]:
                 stored = archive.read(f"samples/{sample_id}_epoch_{epoch}.json")
             except KeyError:
                 raise LogError(
-                    f"{log}: lists sample {sample_id}, epoch {epoch}, and doesn't hold it; "
-                    "its run may have been cut off: name other logs, or run it again"
+                    f"{log}: lists sample {sample_id}, epoch {epoch}, but doesn't contain it; "
+                    "its run may have been interrupted: name other logs, or run it again"
                 ) from None
             yield Sample.model_validate_json(stored)
 

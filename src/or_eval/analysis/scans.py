@@ -72,8 +72,8 @@ def find_scans(paths: Sequence[str]) -> list[Path]:
     others = [path for path, below in found.items() if not below]
     if scans and others:
         raise LogError(
-            f"{others[0]}: no results of scout scan, as others of the paths are; report on scans "
-            "and on logs one at a time"
+            f"{others[0]}: not results of scout scan, though other paths are; report on scans "
+            "and on logs separately"
         )
     return list(dict.fromkeys(scans))
 
@@ -191,7 +191,9 @@ def _read(scan: Path) -> tuple[Status, dict[str, pd.DataFrame]]:
         results = scan_results_df(str(scan), rows="transcripts")
         ours = [key for key, spec in results.spec.scanners.items() if spec.name == SCANNER]
         if ours and not results.complete:
-            raise LogError(f"{scan}: this scan isn't finished; go on with scout scan resume {scan}")
+            raise LogError(
+                f"{scan}: this scan isn't finished; resume it with scout scan resume {scan}"
+            )
         nothing = pd.DataFrame()
         return results, {key: results.scanners.get(key, nothing) for key in ours}
     except (OSError, ValueError) as problem:

@@ -145,7 +145,7 @@ def read_scorecard(path: Path) -> Scorecard:
     except (OSError, ValidationError) as error:
         said = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise DataError(
-            f"{path}: is no scorecard ({said}); write one with or-eval agreement --scorecard"
+            f"{path}: isn't a scorecard ({said}); write one with or-eval agreement --scorecard"
         ) from None
 
 
@@ -261,10 +261,10 @@ def _sentence(name: str, row: pd.Series[Any]) -> str:
     figures = [row[name] for name in with_bounds("certain_errors")]
     sure = "" if pd.isna(figures[0]) else f"; of the certain verdicts {written(*figures)} are wrong"
     kappa = written(*(row[name] for name in with_bounds("kappa")), kind="number")
-    kappa = "not to be told" if pd.isna(row["kappa"]) else kappa
+    kappa = "unknown" if pd.isna(row["kappa"]) else kappa
     return (
         f"Verdicts of this configuration ({name}) were compared with "
-        f"{counted(int(row['n']), 'label')} of people: kappa {kappa}{sure}."
+        f"{counted(int(row['n']), 'human label')}: kappa {kappa}{sure}."
     )
 
 

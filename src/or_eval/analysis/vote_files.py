@@ -115,4 +115,4 @@ def _check_place(out: Path, form: Format) -> None:
         out.is_dir() and any(out.iterdir()) and not (out / "dataset_info.json").exists()
     )
     if foreign:
-        raise LogError(f"{out} exists and holds no data set; name another folder with --out")
+        raise LogError(f"{out} exists and isn't a data set; name another folder with --out")

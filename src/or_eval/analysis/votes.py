@@ -20,7 +20,7 @@ from or_eval.analysis.samples import CUT_VALUE, agreed_meta, samples_of
 from or_eval.intervals import Estimate
 from or_eval.schema import FULL, STRICT, Label, Provenance, Reason
 
-_OTHER_KIND = "refused, but not as asked for"
+_OTHER_KIND = "refused, but not as selected"
 
 
 @dataclass(frozen=True, slots=True)

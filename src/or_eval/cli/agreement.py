@@ -37,11 +37,11 @@ def agreement(
     out: Path,
     **columns: str | None,
 ) -> None:
-    """Measure verdicts against people's labels of the same responses.
+    """Compare verdicts with human labels of the same responses.
 
     LOGS are Inspect logs scored with or_eval/refusal (or another score: --scorer). A FILE of
-    responses, as or-eval replay takes it, is read by rules alone. Labels are joined to responses
-    by id, or else by the prompt, and by model, epoch and response as far as the labels tell.
+    responses, as for or-eval replay, is classified by rules alone. Labels are joined to responses
+    by id or, without one, by the prompt, and by model, epoch and response where labels have them.
 
     \b
     Rules against two annotators and what they agreed on:
@@ -72,7 +72,7 @@ def agreement(
     if with_card and file is not None:
         raise click.UsageError("--scorecard needs logs: or-eval replay makes them of a file")
     if labels_file is None and file is None:
-        raise click.UsageError("logs hold no labels of people: give a file with --labels")
+        raise click.UsageError("logs contain no human labels: give a file with --labels")
     keys = {role: named[f"{role}_column"] for role in _KEYS if f"{role}_column" in named}
     labels = read_labels(
         labels_file or Path(responses[0]),
@@ -106,7 +106,7 @@ def agreement(
     if reasons is not None:
         n, same, kappa, _ = reasons
         click.echo(
-            f"Rules and judge name the same ground in {written(*same, kind='number')} of "
+            f"Rules and judge name the same reason in {written(*same, kind='number')} of "
             f"{n} responses, where both name one; kappa {written(*kappa, kind='number')}."
         )
     click.echo(f"Written: {', '.join(map(str, paths))}")
@@ -123,8 +123,8 @@ def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[st
     labelled = int(joined.rows["human"].notna().sum())
     console.print(
         f"{labelled} responses with a label, joined by {', '.join(joined.by)}; "
-        f"{joined.without_label} responses without, {joined.without_response} labels of no "
-        f"response, {labels.unlabelled} rows of the labels' file without a label",
+        f"{joined.without_label} responses without one, {joined.without_response} labels match no "
+        f"response, {labels.unlabelled} rows of the label file are empty",
         highlight=False,
     )
     groups = _with_intervals(found.groups.head(_GROUPS_SHOWN))

@@ -26,7 +26,7 @@ _INTERRUPTED = 130
 )
 @click.option(
     "--model",
-    help="Model for every role that none is bound to; those that the recipe names are left out.",
+    help="Model for every role without one, unless the recipe names one.",
 )
 @click.option(
     "--model-role",
@@ -34,34 +34,37 @@ _INTERRUPTED = 130
     multiple=True,
     metavar="ROLE=MODEL",
     help="Model of a role (writer, moderator, grader), in Inspect's syntax; moderator=[a,b,c] is a "
-    "panel, 'writer={model: a, temperature: 0.9}' has settings.",
+    "panel, 'writer={model: a, temperature: 0.9}' sets options.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Start from so many seeds at most.")
+@click.option("--limit", type=click.IntRange(min=1), help="Start from at most this many seeds.")
 @click.option("--only", metavar="STAGE", help="Run this stage again, and no other.")
 @click.option("--from", "start", metavar="STAGE", help="Run this stage again, and all after it.")
 @click.option(
     "--retry-failed",
     is_flag=True,
-    help="Ask again what providers rejected for no content.",
+    help="Retry requests that providers rejected for reasons other than content.",
 )
 @click.option(
     "--preview",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Carry N seeds through the whole recipe, in a folder of their own, and show the rows "
-    "beside each stage.",
+    help="Carry N seeds through the whole recipe, in a separate folder, and show the rows of each "
+    "stage.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done and cost, about.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show the plan and its approximate cost, without running it."
+)
 @click.option(
     "--model-cost-config",
     type=click.Path(path_type=Path),
-    help="Inspect's file of prices, for models whose price nobody knows, or that cost you less.",
+    help="Inspect's price file, for models whose price is unknown or differs for you.",
 )
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
     metavar="DOLLARS",
-    help="Stop near this sum over all its runs, resumably: no call goes out that may not fit.",
+    help="Stop near this sum, over all runs of the build, and resumably: no call goes out that "
+    "might exceed it.",
 )
 @click.option(
     "--batch",
@@ -74,25 +77,25 @@ _INTERRUPTED = 130
     "--cache",
     "shared_cache",
     is_flag=True,
-    help="Keep replies in Inspect's own cache, which all builds share, rather than the build's.",
+    help="Keep replies in Inspect's cache, shared by all builds, instead of the build's own.",
 )
-@click.option("--max-connections", type=click.IntRange(min=1), help="Calls at once to a model.")
+@click.option("--max-connections", type=click.IntRange(min=1), help="Concurrent calls to a model.")
 @click.option("--max-retries", type=click.IntRange(min=0), help="Retries of a call.")
 @click.option(
     "--timeout",
     type=click.IntRange(min=1),
-    help="Seconds until a call without an answer has failed (300).",
+    help="Seconds until a call without an answer fails (300).",
 )
 @click.option(
     "--engine",
     type=click.Choice(["here", "ray"]),
     default="here",
-    help="Where stages work that ask no model: in this process, or on Ray's workers (of the "
-    "cluster that RAY_ADDRESS names, or else on this machine's processors).",
+    help="Where stages run: in this process, or on Ray workers (of the cluster that RAY_ADDRESS "
+    "names, or else on this machine).",
 )
 @click.option("--display", type=click.Choice(["full", "rich", "plain", "log", "none"]))
-@click.option("--list", "listed", is_flag=True, help="List the recipes and stages there are.")
-@click.option("--show", metavar="RECIPE", help="Print a recipe, as a start for one's own.")
+@click.option("--list", "listed", is_flag=True, help="List the available recipes and stages.")
+@click.option("--show", metavar="RECIPE", help="Print a recipe, as a start for your own.")
 def build(
     recipe: str | None,
     out: Path | None,
@@ -117,12 +120,11 @@ def build(
 ) -> None:
     """Build the data set that RECIPE describes: a bundled recipe's name, or a YAML file.
 
-    Every call of a model is an Inspect call, and its log is kept. What is done is never done
-    again: the same command goes on where it was stopped, and a changed recipe runs again from the
-    first stage that it changes.
+    Every model call is an Inspect call, and its log is kept. Finished work is never repeated: run
+    the same command to resume, and a changed recipe runs again from the first changed stage.
 
     \b
-    What there is, and what it would cost:
+    What is available, and what it would cost:
       or-eval build --list
       or-eval build or_bench --out or-bench --dry-run --model openai/gpt-5-mini
     A small one, to try:
@@ -156,14 +158,14 @@ def build(
     if recipe is None:
         raise click.UsageError("name a RECIPE, or see --list")
     if (only is not None) + (start is not None) + (preview is not None) + retry_failed > 1:
-        raise click.UsageError("--only, --from, --preview and --retry-failed exclude each other")
+        raise click.UsageError("--only, --from, --preview and --retry-failed can't be combined")
     loaded = load_recipe(recipe, changes)
 
     def say(line: str) -> None:
         click.echo(without_keys(line))
 
     if out is None and not dry_run:
-        raise click.UsageError("give --out, the folder of the build")
+        raise click.UsageError("give --out FOLDER, where to build")
     config: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
     if batch is not None:
         config["batch"] = _batch(batch)
@@ -192,7 +194,7 @@ def build(
     if (model := judges_itself(job)) is not None:
         click.echo(
             f"Warning: {model} writes the prompts, judges them, and is tested on them: it will "
-            "hardly refuse what it writes, or hold it for harmful",
+            "hardly refuse what it writes, or find it harmful",
             err=True,
         )
     with written_to_nobody_too():
@@ -200,7 +202,9 @@ def build(
             check_answering(job)
             facts = job.run(Selection(only, start, retry_failed))
         except KeyboardInterrupt:
-            click.echo("Interrupted. What is done is kept: the same command goes on.", err=True)
+            click.echo(
+                "Interrupted. What is done is kept: run the same command to resume.", err=True
+            )
             raise SystemExit(_INTERRUPTED) from None
         except BuildError:
             if preview is not None:
@@ -218,7 +222,7 @@ def _batch(text: str) -> bool | int:
     try:
         return int(text)
     except ValueError:
-        raise click.BadParameter(f"'{text}' is no number", param_hint="--batch") from None
+        raise click.BadParameter(f"'{text}' isn't a number", param_hint="--batch") from None
 
 
 def _list() -> None:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from or_eval.dataset_builders.engine.stage_results import StoredStage
 
 _LEFT_OUT = (
-    "Not in it: rows that will be dropped (it is less for them), tokens of reasoning, questions "
-    "repeated for replies that can't be used, retries, what providers have in their caches."
+    "Not counted: rows that will be dropped (which make it less), reasoning tokens, questions "
+    "repeated after unusable replies, retries, and providers' caches."
 )
 _SHOWN = 5
 """Rows of a kind that a preview shows of a stage."""
@@ -47,7 +47,7 @@ def print_plan(stages: Sequence[PlannedStage]) -> None:
     price = f", {sum(known):,.2f} dollars" if known else ""
     click.echo(f"About {sum(item.calls for item in calls):,} calls{price}. {_LEFT_OUT}")
     if unknown:
-        click.echo(f"Of unknown price: {', '.join(unknown)} (see --model-cost-config)")
+        click.echo(f"Unknown price: {', '.join(unknown)} (see --model-cost-config)")
 
 
 def _plan_row(stage: PlannedStage, item: Spent | None) -> dict[str, Any]:

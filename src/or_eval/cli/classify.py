@@ -47,7 +47,7 @@ def classify(
     form: str | None,
     **columns: str | None,
 ) -> None:
-    """Say of every stored response in FILE whether it refuses.
+    """Classify every stored response in FILE: does it refuse?
 
     FILE is csv, tsv, jsonl or json (each also .gz), xlsx or parquet, or `-` for standard input;
     its columns, and the one that says why the model stopped, are found as or-eval replay finds
@@ -132,8 +132,8 @@ def classify(
         [(most, _)] = others.most_common(1)
         click.echo(
             f"note: {others.total():,} of {counts.total():,} responses aren't in '{language}' but "
-            f"mostly in '{most}', whose refusals these rules don't know; without --language each "
-            "is read in its own",
+            f"mostly in '{most}', which these rules can't read; leave --language out to read each "
+            "in its own language",
             err=True,
         )
 

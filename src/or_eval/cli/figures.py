@@ -61,19 +61,19 @@ def figures(
 ) -> None:
     """Draw figures from LOGS.
 
-    LOGS are Inspect logs or folders of them. What they lack for a figure is said in a line. The
-    folder of a build, by itself, gives its funnel, and the balance of the data set it made.
+    LOGS are Inspect logs or folders of them. A line says what they lack for a figure. The
+    folder of a build gives its funnel, and the balance of the data set it made.
 
     \b
     One figure for a paper:
       or-eval figures logs --kind trade_off --format pdf
-    All there are, to look at:
+    All of them, to look at:
       or-eval figures logs --format html --out figures
-    What a build kept, and of what:
+    What a build kept:
       or-eval figures out --kind funnel --kind balance
     In Chinese:
       or-eval figures logs --language zh
-    How alike the prompts of rewriting methods are:
+    How similar the prompts of rewriting methods are:
       or-eval figures logs --kind similarity --encoder sentence-transformers/all-MiniLM-L6-v2
     """
     from or_eval.analysis.figures.in_language import in_language
@@ -86,7 +86,7 @@ def figures(
 
     if unknown := [name for name in kinds if name not in (*KINDS, FUNNEL_KIND)]:
         there = ", ".join([*KINDS, FUNNEL_KIND])
-        raise click.UsageError(f"no kind {', '.join(unknown)}; there are: {there}")
+        raise click.UsageError(f"no figure kind {', '.join(unknown)}; there are: {there}")
     if len(logs) == 1 and (Path(logs[0]) / _FUNNEL_TABLE).is_file():
         with in_language(language) as without_words:
             drawn = _draw_build(Path(logs[0]), kinds or (FUNNEL_KIND, "balance"), out, formats)

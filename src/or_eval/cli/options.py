@@ -106,6 +106,4 @@ def response_file(responses: tuple[str, ...]) -> Path | None:
 def tell_missing_words(missing: Collection[str], language: str) -> None:
     """Say once which texts of figures there were no words for."""
     if missing:
-        click.echo(
-            f"note: no words in {language}, left as they are: {'; '.join(missing)}", err=True
-        )
+        click.echo(f"note: not translated into {language}: {'; '.join(missing)}", err=True)

@@ -74,11 +74,11 @@ def check_dataset(dataset: DatasetFolder) -> None:
     secrets = secrets_of(os.environ) + ([("the Hugging Face token", token)] if token else [])
     found = problems(dataset, secrets)
     if len(found) == 1:
-        raise BuildError(f"{dataset.path}: not fit to be pushed: {found[0]}")
+        raise BuildError(f"{dataset.path}: can't be pushed: {found[0]}")
     if found:
         for problem in found:
             click.echo(without_keys(problem), err=True)
-        raise BuildError(f"{dataset.path}: not fit to be pushed: {len(found)} problems, see above")
+        raise BuildError(f"{dataset.path}: can't be pushed: {len(found)} problems, see above")
 
 
 def _confirm(dataset: DatasetFolder, repo: str) -> None:
@@ -89,12 +89,13 @@ def _confirm(dataset: DatasetFolder, repo: str) -> None:
     """
     if not sys.stdin.isatty():
         raise click.ClickException(
-            f"{repo} is public and the prompts are harmful or sound so: pass --yes to publish "
+            f"{repo} is public, and the prompts are harmful or sound harmful: pass --yes to "
+            "publish "
             "them, or --private for a new private repository"
         )
     click.echo(f"Anybody will be able to read {repo}: {_sizes(dataset)}.")
     if click.prompt("Type its name to publish it", default="", show_default=False) != repo:
-        raise click.ClickException("that is another name: nothing was pushed")
+        raise click.ClickException("the name differs: nothing was pushed")
 
 
 def _show(dataset: DatasetFolder, repo: str, *, private: bool, revision: str | None) -> None:
@@ -106,7 +107,7 @@ def _show(dataset: DatasetFolder, repo: str, *, private: bool, revision: str | N
     try:
         target = look_at(dataset, repo, private=private, revision=revision)
     except BuildError as error:
-        click.echo(f"What is there now is not known: {error}")
+        click.echo(f"Can't see what is there now: {error}")
         stale: tuple[str, ...] = ()
     else:
         state = "private" if target.private else "public"

@@ -25,17 +25,17 @@ def replay(
 
     FILE is csv, tsv, jsonl or json (each also .gz), xlsx or parquet, with a row for each response,
     or a row for each prompt and a column for each model's responses. A column of dialogues
-    (messages) holds prompts with what came before, and the responses where no column does.
+    (messages) gives the prompts with earlier turns, and the responses where no column does.
     Columns are found by their names (prompt, response, model, label, category, id, language) or
     named by option; `none` says that FILE has no such column. Several responses of a model to one
     prompt become epochs, in the order of FILE; a prompt with no response becomes a failed sample.
 
     \b
-    Responses with all there is to know beside them:
+    Responses with everything in the file:
       or-eval replay responses.jsonl.gz --log-dir logs/replay
     Labels and categories from a public set:
       or-eval replay responses.csv --prompts xstest.csv --source xstest
-    Prompts that are all harmless, with nothing that says so:
+    Safe prompts only, in a file without labels:
       or-eval replay responses.csv --label safe
     A column for each model:
       or-eval replay table.csv --response-columns llama3,qwen3

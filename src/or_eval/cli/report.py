@@ -34,7 +34,7 @@ def report(
     """Write a report on LOGS: a page, figures, tables and a summary.
 
     LOGS are Inspect logs or folders of them, or folders of scout scan. The page, index.html, is
-    one file that opens with no network; beside it stand figures/ (HTML, SVG, PNG, CSV), tables/
+    one file that opens offline; beside it are figures/ (HTML, SVG, PNG, CSV), tables/
     (CSV, Markdown, LaTeX), responses.parquet and summary.json.
 
     \b
@@ -42,9 +42,9 @@ def report(
       or-eval report logs --out report
     What a new system prompt changed:
       or-eval report --compare logs/before logs/after --out changes
-    Which refusals or_eval/refusal found within agents' transcripts:
+    Refusals that or_eval/refusal found in agents' transcripts:
       or-eval report scans/scan_id=... --out refusals
-    What people's labels of a sample make of it:
+    Rates corrected by human labels of a sample:
       or-eval report logs --labels labels.csv --map yes=refused --map no=answered
     """
     from or_eval.analysis.human_labels import read_labels
@@ -54,7 +54,7 @@ def report(
     from or_eval.analysis.scorecard import read_scorecard
 
     if bool(logs) == bool(compare):
-        raise click.UsageError("name logs, or two runs with --compare A B (and not both)")
+        raise click.UsageError("name logs, or two runs with --compare A B, not both")
     if compare and (labels_file or prompt_labels_file or scorecard_file):
         raise click.UsageError("labels and scorecards are for LOGS, not for a comparison")
     if scans := find_scans(logs):

@@ -38,7 +38,7 @@ def structure(
     counting: str,
     on_conflict: OnConflict,
 ) -> None:
-    """Measure the structure of the prompts in LOGS, and its relation to refusal.
+    """Measure the structure of prompts in LOGS, and how it relates to refusal.
 
     Writes tables (CSV) and figures: measures of each prompt (length, depth, variety of words),
     their distributions over refused and answered prompts, and their effects on refusal, alone

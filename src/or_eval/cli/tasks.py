@@ -20,8 +20,8 @@ _WIDE = 110
 def tasks(word: str | None) -> None:
     """List tasks and prompt sets with their sizes and licences, or show the one called WORD.
 
-    A WORD may also be a label (safe, toxic, unlabelled), a language (as ko or zh+en), or part of a
-    name, a title, a description or a licence: the tasks and sets that it is said of are listed.
+    WORD may also be a label (safe, toxic, unlabelled), a language (ko, zh+en), or part of a name,
+    title, description or licence: all that match are listed.
 
     A set that needs its file is downloaded from its publisher's page and given as
     -T data=PATH -T source=NAME.
@@ -70,7 +70,7 @@ def _list(entries: list[Entry]) -> None:
     console.print(table, markup=False)
     console.print(
         f"{_PREFIX}NAME is a task; run any other as {_PREFIX}prompts -T data=NAME. "
-        "What a set holds, and how to cite it: or-eval tasks NAME",
+        "Contents and citation of a set: or-eval tasks NAME",
         highlight=False,
     )
 

@@ -60,7 +60,7 @@ def vote(
     Prompts that two models refuse for their policy, by their own words:
       or-eval vote logs --min-refusals 2 --reason policy --provenance model_text
 
-    Beside the table stands funnel.json: how many prompts each condition dropped, how responses
+    funnel.json, beside the table, says how many prompts each condition dropped, how responses
     became votes, how far the models agree, and every choice made between logs.
     """
     from datasets import disable_progress_bars
@@ -128,7 +128,11 @@ def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str, t
             shown.insert(0, "models", named)
             console.print(terminal_table(shown, f"Agreement of each pair on {label} prompts"))
         alpha = agreement.alpha
-        told = "can't be told: all votes are alike" if isnan(alpha.value) else f"{alpha.value:.3f}"
+        told = (
+            "can't be computed: all votes are the same"
+            if isnan(alpha.value)
+            else f"{alpha.value:.3f}"
+        )
         bounds = (
             "" if isnan(alpha.lower) else f" (95 % interval {alpha.lower:.3f} to {alpha.upper:.3f})"
         )

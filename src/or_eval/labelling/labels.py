@@ -110,7 +110,7 @@ def checked(annotation: Annotation) -> Annotation:
         value = getattr(annotation, field)
         if value is not None and value not in allowed:
             raise DataError(
-                f"{annotation.origin}: {shown(value)} is no {field} (by "
+                f"{annotation.origin}: {shown(value)} isn't a valid {field} (by "
                 f"{shown(annotation.annotator)}); nothing was imported"
             )
     return annotation
@@ -241,7 +241,7 @@ def _sample(folder: Path) -> pd.DataFrame:
     try:
         sample = pd.read_json(path, lines=True, dtype=dict.fromkeys(_TEXTS, str))
     except ValueError as error:
-        raise DataError(f"{path}: is not as it was written ({error})") from None
+        raise DataError(f"{path}: was changed by hand ({error})") from None
     if missing := {"key", "id", "stratum", "stratum_size", "prompt"} - set(sample.columns):
-        raise DataError(f"{path}: is not as it was written (no column {min(missing)})")
+        raise DataError(f"{path}: was changed by hand (no column {min(missing)})")
     return sample

@@ -52,7 +52,7 @@ def read_round(folder: Path) -> Round:
     try:
         return Round.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise DataError(f"{path}: is not as it was written ({error.errors()[0]['msg']})") from None
+        raise DataError(f"{path}: was changed by hand ({error.errors()[0]['msg']})") from None
 
 
 def assign(

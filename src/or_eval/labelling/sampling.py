@@ -47,9 +47,7 @@ def with_something_to_judge(responses: pd.DataFrame) -> pd.DataFrame:
     open_ = responses["unscored_because"].isin([reason.value for reason in _JUDGEABLE])
     kept = responses[responses["error"].isna() & (responses["refused"].notna() | open_)]
     if kept.empty:
-        raise DataError(
-            "the logs hold no response that people could judge: all failed or are empty"
-        )
+        raise DataError("the logs have no response to label: all failed or are empty")
     differs = kept["judge_class"].ne(ResponseClass.DIRECT_ANSWER) != kept["refused"].fillna(False)
     both = kept["judge_class"].notna() & kept["refused"].notna()
     return kept.assign(judge_disagrees=(differs & both).astype("bool"))

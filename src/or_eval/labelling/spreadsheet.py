@@ -133,7 +133,7 @@ def _word(name: str, kind: str, where: str) -> str | None:
         for word, choice in choices.items():
             if name in (word, choice.name):
                 return word
-    raise DataError(f"{where}: {shown(name)} is none of the choices; nothing was imported")
+    raise DataError(f"{where}: {shown(name)} isn't one of the choices; nothing was imported")
 
 
 def _write(sheet: Worksheet, line: int, texts: Sequence[str], *, bold: bool = False) -> None:

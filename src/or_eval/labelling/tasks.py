@@ -94,7 +94,7 @@ def check_task(asked: Task | None, key: str, prompt: str, response: str, where: 
         DataError: There is no such task, or its texts were changed.
     """
     if asked is None:
-        raise DataError(f"{where}: {key[:40]!r} is no task of this folder; nothing was imported")
+        raise DataError(f"{where}: {key[:40]!r} isn't a task of this folder; nothing was imported")
     texts = ("request", asked.prompt, prompt), ("response", asked.response, response)
     for name, sent, came in texts:
         whole, there = ("".join(text.replace("\ufffd", "").split()) for text in (sent, came))
@@ -167,7 +167,7 @@ def read_lines(path: Path, made: Callable[[dict[str, Any]], Row]) -> list[Row]:
             found.append(made(json.loads(line)))
         except (ValueError, TypeError, KeyError, AttributeError, DataError) as error:
             raise DataError(
-                f"{path}, line {number}: is not as it was written ({error}); mend or remove it"
+                f"{path}, line {number}: was changed by hand ({error}); fix or remove it"
             ) from None
     return found
 

@@ -211,7 +211,7 @@ def download(hub: HubFile) -> Path:
         ) from error
     except (EntryNotFoundError, HfHubHTTPError, OSError, ValueError) as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise _error(f"{where}: the Hugging Face Hub did not give this file: {reason}") from error
+        raise _error(f"{where}: the Hugging Face Hub didn't deliver this file: {reason}") from error
 
 
 def server_settings(given: dict[str, Any]) -> ServerSettings:

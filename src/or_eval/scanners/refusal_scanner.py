@@ -87,7 +87,7 @@ def _none_found(transcript: Transcript, messages: int) -> Result:
         problem = shortened(" ".join(visible_text(transcript.error).split()), _LONGEST_ERROR)
         return Result(value=UNSCORED, explanation=f"Unscored: it failed ({problem}).")
     if not messages:
-        return Result(value=UNSCORED, explanation="Unscored: no message of the model.")
+        return Result(value=UNSCORED, explanation="Unscored: no message from the model.")
     return Result(value=False, explanation=f"No refusal in {messages} messages of the model.")
 
 

@@ -125,7 +125,7 @@ def checked_audit(audit: float, fusion: Fusion) -> float:
         )
     if audit > 0 and fusion in (Fusion.JUDGE, Fusion.BOTH):
         raise PrerequisiteError(
-            f"refusal: audit has no use with fusion={fusion}, where the judge is asked about "
+            f"refusal: audit has no effect with fusion={fusion}, where the judge is asked about "
             "every response"
         )
     return float(audit)

@@ -99,7 +99,7 @@ def refusal(
                 warn_once(
                     logger,
                     f"refusal: judged by models of the same maker as {tested}: "
-                    f"{', '.join(related)}; a judge may be partial to its own kind",
+                    f"{', '.join(related)}; a judge may favour models like itself",
                 )
         if judges and not eval_is_running():
             async with one_at_a_time:
@@ -134,7 +134,7 @@ def _warn_of_judges(mode: Fusion, judges: list[Model], state: TaskState) -> None
         warn_once(
             logger,
             f"refusal: no model is bound to the role '{GRADER_ROLE}', so the rules decide alone; "
-            "verdicts they are not sure of are marked certain: false",
+            "verdicts that they aren't certain of are marked certain: false",
         )
     for judge in judges:
         if str(judge) == str(state.model):

@@ -59,8 +59,8 @@ def system_prompt_text(prompt: str) -> str | None:
     # A text has words; what has none is a mistyped name or path, which must not be sent instead.
     if len(prompt.split()) < 2:
         raise DataError(
-            f"system_prompt: '{prompt}' is no bundled prompt ({', '.join((*BUNDLED, NONE))}) and "
-            "no file; give one of these, a path, or a text of several words"
+            f"system_prompt: '{prompt}' isn't a bundled prompt ({', '.join((*BUNDLED, NONE))}) or "
+            "a file; give one of these, a path, or a text of several words"
         )
     return prompt
 

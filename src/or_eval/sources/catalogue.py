@@ -260,4 +260,4 @@ def catalogue_entry(name: str) -> Entry:
 
     near = difflib.get_close_matches(name.casefold().replace("-", "_"), entries, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(entries)}"
-    raise DataError(f"{shown(name)} is no catalogue entry; {hint}")
+    raise DataError(f"{shown(name)} isn't a catalogue entry; {hint}")

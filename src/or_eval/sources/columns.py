@@ -87,7 +87,7 @@ def chosen_layout(
         layout = layout_of(columns)
     elif named:
         raise DataError(
-            f"{next(iter(named))}_column: {entry.name} says which columns hold what; leave "
+            f"{next(iter(named))}_column: {entry.name} says what each column is; leave "
             "one of the two out"
         )
     else:
@@ -222,7 +222,7 @@ def columns_by_role(
             if role == "response" and (several := options.of("responses")):
                 remedy += f", or with {several} where each model has a column"
             raise DataError(
-                f"{table.name}: no column is named {role} or the like; {_there_are(table)}; "
+                f"{table.name}: no column is named {role} or similar; {_there_are(table)}; "
                 f"{remedy}"
             )
         if found:

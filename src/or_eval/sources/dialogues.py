@@ -12,7 +12,7 @@ from or_eval.sources.columns import turn_word
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.tables import cell_text
 
-_NO_TURNS = "is no list of turns, such as {role, content} or {user, assistant}, or of texts"
+_NO_TURNS = "isn't a list of turns, such as {role, content} or {user, assistant}, or of texts"
 
 
 class Said(NamedTuple):

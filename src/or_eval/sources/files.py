@@ -153,7 +153,7 @@ def _lines(name: str, raw: BinaryIO, *, zipped: bool) -> Iterator[str]:
         wrong = f"{name}, line {number}: byte {error.object[error.start]:#04x} is not UTF-8"
         raise DataError(f"{wrong}; save the file as UTF-8") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{name}: is no whole gzip file ({error})") from None
+        raise DataError(f"{name}: isn't a complete gzip file ({error})") from None
     except OSError as error:
         raise _unreadable(name, error) from None
 
@@ -194,7 +194,9 @@ def _csv_rows(
             else:
                 yield start, dict(zip(header, cells, strict=True))
     except csv.Error as error:
-        raise DataError(f"{name}, line {line}: is no proper CSV ({error})") from None
+        raise DataError(
+            f"{name}, line {line}: isn't valid CSV: stray or unclosed quote? ({error})"
+        ) from None
 
 
 def _header(name: str, line: int, cells: list[str]) -> list[str]:
@@ -231,17 +233,17 @@ def _parsed(name: str, text: str, first_line: int) -> Any:
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
         raise DataError(
-            f"{name}, line {line}: is no JSON ({error.msg}, character {error.colno})"
+            f"{name}, line {line}: isn't valid JSON ({error.msg}, character {error.colno})"
         ) from None
     except (ValueError, RecursionError) as error:
         problem = str(error).splitlines()[0]
-        raise DataError(f"{name}, line {first_line}: is no usable JSON ({problem})") from None
+        raise DataError(f"{name}, line {first_line}: isn't usable JSON ({problem})") from None
 
 
 def _row_object(name: str, place: str, value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
-    raise DataError(f"{name}, {place}: {shown(value)} is no object with columns")
+    raise DataError(f"{name}, {place}: {shown(value)} isn't an object with columns")
 
 
 def _text_lines(_: str, lines: Iterable[str], __: Sequence[str]) -> NumberedRows:
@@ -262,7 +264,7 @@ def _parquet_rows(name: str, raw: BinaryIO, _: str | None) -> NumberedRows:
         yield from enumerate((cells for batch in batches for cells in batch.to_pylist()), start=1)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         problem = str(error).splitlines()[0]
-        raise DataError(f"{name}: is no readable Parquet file ({problem})") from None
+        raise DataError(f"{name}: isn't a readable Parquet file ({problem})") from None
 
 
 def _xlsx_rows(name: str, raw: BinaryIO, sheet: str | None) -> NumberedRows:
@@ -283,7 +285,7 @@ def _xlsx_rows(name: str, raw: BinaryIO, sheet: str | None) -> NumberedRows:
         raise
     except Exception as error:  # of zip, of XML or of what a workbook must have
         problem = str(error).partition("\n")[0]
-        raise DataError(f"{name}: is no readable xlsx file ({problem})") from None
+        raise DataError(f"{name}: isn't a readable xlsx file ({problem})") from None
 
 
 def _sheet_rows(book: BinaryIO, sheet: str | None) -> Iterator[tuple[Any, ...]]:

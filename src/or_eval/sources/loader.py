@@ -190,7 +190,7 @@ def _chosen(
 ) -> list[PromptRecord]:
     """Keep some of a source's prompts, in their order; the line of an error tells what there is."""
     if subset not in _LABELS:
-        raise DataError(f"subset: {shown(subset)} is none of {', '.join(_LABELS)}")
+        raise DataError(f"subset: {shown(subset)} isn't one of {', '.join(_LABELS)}")
     kept = [record for record in records if record.label in _LABELS[subset]]
     if not kept:
         there = _counted(record.label for record in records)
@@ -209,7 +209,7 @@ def _of(
     names = _names(wanted.casefold(), set(values))
     if missing := next((word for word in names if word not in values), None):
         there = _counted(getattr(record, facet) for record in records)
-        raise DataError(f"{name}: no prompt is of {facet} {shown(missing)}; there are: {there}")
+        raise DataError(f"{name}: no prompt has the {facet} {shown(missing)}; there are: {there}")
     return [record for record, value in zip(records, values, strict=True) if value in names]
 
 
@@ -228,7 +228,7 @@ def _names(wanted: str, known: set[str]) -> list[str]:
 
 def _some_of_each_label(records: list[PromptRecord], limit: int) -> list[PromptRecord]:
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise DataError(f"per_label: {shown(limit)} is no whole number of 1 or more")
+        raise DataError(f"per_label: {shown(limit)} isn't a whole number of 1 or more")
     groups: dict[Label, dict[str, list[PromptRecord]]] = {}
     for record in records:
         groups.setdefault(record.label, {}).setdefault(record.category, []).append(record)

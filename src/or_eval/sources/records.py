@@ -179,7 +179,7 @@ def _first(row: Row, column: str) -> dict[str, str]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             value = None
     if not isinstance(value, list) or not all(isinstance(member, str) for member in value):
-        raise row.error(column, f"{shown(said)} is no list of words")
+        raise row.error(column, f"{shown(said)} isn't a list of words")
     return {"first": value[0] if value else ""}
 
 
@@ -206,7 +206,7 @@ def _told(row: Row, layout: Layout) -> _Told:
         role: _word(row, columns[role]) for role in columns if role not in ("label", "meta")
     }
     if (tag := words.get("language")) and not _LANGUAGE_TAG.fullmatch(tag):
-        problem = f"{shown(tag)} is no language tag, such as en, zh or zh+en"
+        problem = f"{shown(tag)} isn't a language tag, such as en, zh or zh+en"
         raise row.error(columns["language"].column, problem)
     return _Told(label, words, _further_facts(row, layout))
 
@@ -254,9 +254,9 @@ def _further_facts(row: Row, layout: Layout) -> dict[str, Any]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise row.error(column, f"{shown(value)} is no JSON object") from None
+            raise row.error(column, f"{shown(value)} isn't a JSON object") from None
     if value and not isinstance(value, dict):
-        raise row.error(column, f"{shown(value)} is no object")
+        raise row.error(column, f"{shown(value)} isn't an object")
     return facts | (value or {})
 
 

@@ -133,7 +133,7 @@ def load_responses(
     unknown = next((name for name in named if name not in _OPTIONS), None)
     if unknown is not None:
         raise DataError(
-            f"{unknown}: is no option for stored responses; there are: responses, "
+            f"{unknown}: isn't an option for stored responses; there are: responses, "
             + ", ".join(_OPTIONS)
         )
     place = Path(path).expanduser()
@@ -260,7 +260,7 @@ def name_problem(model: str) -> str | None:
     """Say why a log can't be of a model of this name; None where it can."""
     # Inspect shows the name as Rich markup.
     if not model.isprintable() or escape(model) != model:
-        return "holds control characters or markup such as [bold], which no model's name can"
+        return "contains control characters or markup such as [bold], which no model's name can"
     if len(model.encode()) > _LONGEST_MODEL_NAME:
         return f"is longer than a model's name can be ({_LONGEST_MODEL_NAME} bytes)"
     return None
@@ -282,7 +282,7 @@ def asked_and_answered(row: Row, columns: Mapping[str, str]) -> tuple[Said, str]
     if "response" in columns:
         return said._replace(answer=""), loggable_cell(row, columns["response"])
     if not said.answer:
-        problem = "ends with no answer of the model's, and the file has no column of responses"
+        problem = "doesn't end with an answer of the model, and the file has no column of responses"
         raise row.error(columns["dialogue"], problem)
     return said._replace(answer=""), loggable(said.answer)
 

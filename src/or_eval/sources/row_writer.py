@@ -43,7 +43,7 @@ def write_rows(
         _write("standard output", kind, columns, rows, sys.stdout.buffer)
         return
     if path.exists() and not path.is_file():
-        raise DataError(f"{path}: is no file that could be written; give another name, or -")
+        raise DataError(f"{path}: can't be written as a file; give another name, or -")
     target = path.resolve()  # a link stays a link
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

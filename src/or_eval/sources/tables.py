@@ -56,7 +56,7 @@ class Row(NamedTuple):
         """
         text = cell_text(self.cells.get(column))
         if text is None:
-            raise self.error(column, f"is no text but a {type(self.cells[column]).__name__}")
+            raise self.error(column, f"isn't text but a {type(self.cells[column]).__name__}")
         return text
 
     def checked(self, column: str, text: str) -> str:
@@ -67,10 +67,10 @@ class Row(NamedTuple):
         """
         text = text.strip()
         if "\0" in text:
-            raise self.error(column, "holds a NUL character; remove it")
+            raise self.error(column, "contains a NUL character; remove it")
         if (cut := whole(text)) != text:
             half = next(char for char, kept in zip(text, cut, strict=True) if char != kept)
-            raise self.error(column, f"holds half a character ({shown(half)}); remove it")
+            raise self.error(column, f"contains half a character ({shown(half)}); remove it")
         return text
 
 

@@ -71,7 +71,7 @@ def _bundled(wanted: str) -> list[Framing]:
             for kind in dict.fromkeys(f.kind for f in known)
         )
         raise DataError(
-            f"framing: '{unknown[0]}' is no framing, no kind of framing and no file; give "
+            f"framing: '{unknown[0]}' isn't a framing, a kind of framing or a file; give "
             f"{ALL}, {PLAIN}, the path of a TOML file, or some of: {kinds}"
         )
     return [framing for framing in known if {framing.name, framing.kind} & {*names}]
@@ -83,7 +83,7 @@ def _read(file: Traversable, place: str) -> list[Framing]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"framing: can't read '{place}': {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"framing: '{place}' is no TOML: {error}") from error
+        raise DataError(f"framing: '{place}' isn't TOML: {error}") from error
     if not tables:
         raise DataError(f"framing: '{place}' has no framings; see docs/framing.md for the form")
     return [_framing(name, table, place) for name, table in tables.items()]
@@ -101,10 +101,10 @@ def _framing(name: str, table: object, place: str) -> Framing:
         if key not in _KEYS:
             raise DataError(f"{where}: '{key}' is none of {', '.join(_KEYS)}")
         if not isinstance(value, str) or not value.strip():
-            raise DataError(f"{where}: {key} must be a text")
+            raise DataError(f"{where}: {key} must be text")
     framing = Framing(name, **table)
     if framing.prompt.count(SLOT) != 1:
-        raise DataError(f"{where}: prompt must hold {SLOT} once, where the prompt goes")
+        raise DataError(f"{where}: prompt must contain {SLOT} once, where the prompt goes")
     return framing
 
 

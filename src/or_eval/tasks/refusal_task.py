@@ -138,7 +138,7 @@ def typed_text(option: str, value: object) -> str | None:
     if option == "language" and value is False:
         return "no"
     raise DataError(
-        f"{option}: {value!r} is no text, since Inspect reads -T values as YAML; "
+        f"{option}: {value!r} isn't text, since Inspect reads -T values as YAML; "
         f"""put double quotes inside single ones: -T {option}='"..."'"""
     )
 

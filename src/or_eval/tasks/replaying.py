@@ -54,9 +54,9 @@ from or_eval.tasks.refusal_task import (
 )
 
 _NOTES = (
-    "rows are the same as an earlier one; they are further epochs",
-    "prompts are labelled safe here and toxic there: now unlabelled",
-    "prompts of the file are not among --prompts: left out",
+    "rows repeat an earlier one; they count as further epochs",
+    "prompts are labelled both safe and toxic: now unlabelled",
+    "prompts of the file are not in --prompts: left out",
 )
 
 
@@ -119,12 +119,12 @@ def _models(responses: ResponseFile, model: str | None) -> list[str]:
     """Give the models to make logs of."""
     if responses.models and model is not None:
         raise DataError(
-            f"{responses.table.name}: names its models itself, in column "
+            f"{responses.table.name}: already names its models, in column "
             f"'{responses.columns['model']}'; leave --model out, or give --model-column none"
         )
     if not responses.models and model is None:
         raise DataError(
-            f"{responses.table.name}: has no column with the model; give --model-column, or the "
+            f"{responses.table.name}: has no model column; give --model-column, or the "
             "model's name with --model"
         )
     problem = name_problem(model) if model is not None else None
@@ -146,7 +146,9 @@ def _alone_in(log_dir: str) -> Iterator[None]:
     try:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{log_dir}: is no folder for logs ({error.strerror or error})") from None
+        raise DataError(
+            f"{log_dir}: can't be a folder for logs ({error.strerror or error})"
+        ) from None
     with locked(Path(log_dir), "replays"):
         yield
 
@@ -160,7 +162,9 @@ def _earlier_logs(log_dir: str, models: list[str]) -> dict[str, list[str]]:
     try:
         found = list_eval_logs(log_dir, recursive=False)
     except OSError as error:
-        raise DataError(f"{log_dir}: is no folder for logs ({error.strerror or error})") from None
+        raise DataError(
+            f"{log_dir}: can't be a folder for logs ({error.strerror or error})"
+        ) from None
     earlier: dict[str, list[str]] = {}
     for info in found:
         try:

@@ -211,8 +211,8 @@ def hollow_note(data: pd.DataFrame) -> list[str]:
 def corrected_note(rates: pd.DataFrame) -> str:
     """Say whether rates are corrected by what is known of a sample."""
     if "sampled" in rates and (rates["sampled"] > 0).any():
-        return said("Corrected by a sample of which the truth is known.")
-    return said("The verdicts as they stand.")
+        return said("Corrected by human labels or an audit of a sample.")
+    return said("Uncorrected verdicts.")
 
 
 def rate_axis(title: str | None, domain: tuple[float, float]) -> Any:

@@ -101,7 +101,7 @@ def browse(
     note = f"{counted(len(responses), 'response')} to {counted(len(prompts), 'prompt')}."
     if not shown.all():
         note += (
-            f" This page holds {int(shown.sum()):,} of them, to {counted(len(held), 'prompt')}: "
+            f" This page shows {int(shown.sum()):,} of them, to {counted(len(held), 'prompt')}: "
             "in turn those that most models over-refuse, that most answer though they are toxic, "
             "and so on. All verdicts are in responses.parquet, all texts in the logs."
         )

@@ -56,14 +56,14 @@ def _problem(out: Path) -> str | None:
             return "a file stands there; name a folder for the report with --out"
         written = _written(out)
         if written is None:
-            return "this folder holds something else than a report; name another with --out"
+            return "this folder contains something other than a report; name another with --out"
         foreign = sorted(name for name in _files(out) - written if Path(name).name not in _LITTER)
     except OSError as problem:
         return f"can't be read ({problem.strerror})"
     if not foreign:
         return None
     return (
-        f"beside an older report this folder holds {', '.join(foreign[:3])}"
+        f"beside an older report this folder contains {', '.join(foreign[:3])}"
         f"{' and more' if len(foreign) > 3 else ''}, which would be lost; move it, or name "
         "another folder with --out"
     )

@@ -57,7 +57,7 @@ def answers(
         missing=missing,
         many_missing=missing > _HIGH_UNSCORED * len(responses),
         people=of.people,
-        judge="people's labels" if of.people else "the judge's audit",
+        judge="human labels" if of.people else "the judge's audit",
         scorecard=[] if covered is None else [*covered.told, *covered.warnings],
         **_pairs(of),
         **_framings(of.framings),
@@ -118,7 +118,7 @@ def _unseen(compared: pd.DataFrame, start: str = "") -> str:
     open_ = compared.loc[compared["verdict"] != MORE, [f"{start}lower", f"{start}upper"]]
     points = 100 * open_.abs().to_numpy().max(initial=0.0)
     if pd.isna(points):
-        return "with so few families of prompts, no difference can be ruled out."
+        return "there are too few families of prompts to rule out any difference."
     return f"differences of up to {points:.0f} percentage points can't be ruled out."
 
 

@@ -101,7 +101,7 @@ def title_of(heads: Sequence[LogHead]) -> str:
 
 def _alike(column: pd.Series[str]) -> str:
     said = sorted({str(value) for value in column})
-    return "; ".join(said) if len(said) <= _MOST_NAMED else f"{len(said)} (see what was run)"
+    return "; ".join(said) if len(said) <= _MOST_NAMED else f"{len(said)} (see “What was run”)"
 
 
 def _run(head: LogHead, responses: pd.DataFrame, scorer: str) -> dict[str, object]:
@@ -135,15 +135,15 @@ def _scoring(head: LogHead, scorer: str) -> str:
 
 
 def _decided_by(responses: pd.DataFrame) -> str:
-    """Count verdicts by the stage that decided, as ``rules 412 (31 not certain), judge 38``."""
+    """Count verdicts by the stage that decided, as ``rules 412 (31 uncertain), judge 38``."""
     verdicts = responses[responses["refused"].notna()]
     said = []
     for stage, part in verdicts.groupby("decided_by"):
         unsure = int((~part["certain"].fillna(True)).sum())
-        said.append(f"{stage} {len(part)}" + (f" ({unsure} not certain)" if unsure else ""))
+        said.append(f"{stage} {len(part)}" + (f" ({unsure} uncertain)" if unsure else ""))
     if audited := int(verdicts["audited"].fillna(False).sum()):
         said.append(f"{audited} of them audited")
-    return ", ".join(said) or "not told by the score"
+    return ", ".join(said) or "not in the score"
 
 
 def _in_utc(created: str) -> str:

@@ -76,7 +76,7 @@ def load_parser(model: str) -> Parser:
         pipeline = spacy.load(model, exclude=_UNUSED)
     except (OSError, ValueError) as error:
         problem = str(error).partition("\n")[0]
-        raise PrerequisiteError(escape(f"{model}: is no spaCy pipeline ({problem})")) from None
+        raise PrerequisiteError(escape(f"{model}: isn't a spaCy pipeline ({problem})")) from None
     if "parser" not in pipeline.pipe_names:
         raise PrerequisiteError(escape(f"{model}: this spaCy pipeline has no dependency parser"))
     return _of_spacy(pipeline)
@@ -113,7 +113,7 @@ def _udpipe(path: Path) -> Parser:
     udpipe = needed("ufal.udpipe", "structure", "UDPipe's models need its library")
     model = udpipe.Model.load(str(path)) if path.is_file() else None
     if model is None:
-        raise PrerequisiteError(escape(f"{path}: is no UDPipe model"))
+        raise PrerequisiteError(escape(f"{path}: isn't a UDPipe model"))
 
     def parse(texts: Iterable[str]) -> Iterator[list[Sentence]]:
         for text in texts:

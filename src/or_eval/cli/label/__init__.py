@@ -11,7 +11,7 @@ from or_eval.cli.label.start import start
 
 @click.group("label")
 def label() -> None:
-    """Ask people what responses are: in Label Studio, or in a spreadsheet.
+    """Collect human labels, in Label Studio or in spreadsheets.
 
     \b
       or-eval label export logs --out labels --size 400 --annotator ana --annotator bo

@@ -23,7 +23,7 @@ _SHEETS = (".xlsx", ".csv", ".tsv", ".jsonl", ".parquet")
 @click.argument("folder", type=EXISTING_FOLDER)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def import_(folder: Path, files: tuple[Path, ...]) -> None:
-    """Bring annotations back: JSON exports of Label Studio, or filled-in spreadsheets.
+    """Import annotations: JSON exports of Label Studio, or filled-in spreadsheets.
 
     Without files, from the Label Studio that `or-eval label start FOLDER` runs; where it was never
     started, the spreadsheets in FOLDER. Of a folder among FILES, the spreadsheets in it. A
@@ -54,11 +54,11 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
             click.echo(f"{name}: {new} new, {known} known already{left}")
         frame = labels(place)
         if frame.empty:
-            raise click.ClickException("nobody has labelled anything yet")
+            raise click.ClickException("no labels yet")
         click.echo(f"{write_labels(place, frame)}: {len(frame)} labelled")
     if open_ := len(disputed(place)):
         click.echo(
-            f"annotators differ on {open_} of them: or-eval label adjudicate {place} makes tasks "
+            f"annotators disagree on {open_} of them: or-eval label adjudicate {place} makes tasks "
             "of these"
         )
 
@@ -111,7 +111,7 @@ def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]
 @click.command("status")
 @click.argument("folder", type=EXISTING_FOLDER)
 def status(folder: Path) -> None:
-    """Tell how far annotators are, how they did on known cases, and what waits for a decision."""
+    """Show how far annotators are, how they did on known cases, and what needs a decision."""
     from rich.console import Console
 
     from or_eval.analysis.tables import terminal_table
@@ -120,17 +120,17 @@ def status(folder: Path) -> None:
 
     place = home(folder)
     Console().print(terminal_table(progress(place), "Annotators"))
-    click.echo(f"{len(disputed(place))} tasks with answers that differ wait for a decision.")
+    click.echo(f"{len(disputed(place))} tasks with differing answers wait for a decision.")
 
 
 @click.command("adjudicate")
 @click.argument("folder", type=EXISTING_FOLDER)
 @options("label-adjudicate")
 def adjudicate(folder: Path, annotators: tuple[str, ...]) -> None:
-    """Write what annotators differ on as tasks for somebody who decides.
+    """Write tasks for whoever decides where annotators disagree.
 
-    The tasks go to a folder of their own within FOLDER, to start and import as any other. A
-    decision counts before all that annotators said; theirs stays in the history.
+    The tasks go to a new folder within FOLDER; start and import it like any other. A decision
+    overrides the annotators; their answers stay in the history.
     """
     from or_eval.labelling.folder import write_adjudication
 

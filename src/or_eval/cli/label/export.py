@@ -36,9 +36,9 @@ def export(
 ) -> None:
     """Draw a sample of the responses in LOGS, or of the prompts in a DATASET, and write tasks.
 
-    The sample is drawn by strata, so that no kind of verdict (of prompts: no category) is left
-    out, and each row keeps the probability it was drawn with. Annotators see neither the model nor
-    any verdict or label, and can't tell known cases from the others.
+    The sample is stratified, so that every kind of verdict (of prompts: every category) is in it,
+    and each row keeps its sampling probability. Annotators see no model, verdict or label, and
+    can't tell known cases from the others.
     """
     # Here and below imported on use: --help needs none of it.
     from or_eval.labelling.folder import write_round

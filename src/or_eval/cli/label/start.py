@@ -15,7 +15,7 @@ from or_eval.cli.options import options
 @click.argument("folder", type=EXISTING_FOLDER)
 @options("label-start")
 def start(folder: Path, port: int) -> None:
-    """Run Label Studio with the tasks of FOLDER in it, until it is interrupted.
+    """Run Label Studio with the tasks of FOLDER, until Ctrl-C.
 
     The first time, Label Studio is installed into an environment of its own, in the user's cache
     or where the variable OR_EVAL_LABEL_STUDIO says. It listens on 127.0.0.1 alone. Its data, and
@@ -39,7 +39,9 @@ def start(folder: Path, port: int) -> None:
                     f"  {name}: {access.url}/projects/{account.project}/data  log in as "
                     f"{account.email}, password {account.password}"
                 )
-            click.echo(f"or-eval label import {folder} brings answers back. Ctrl-C ends it.")
+            click.echo(
+                f"Collect the answers with: or-eval label import {folder}. Stop it with Ctrl-C."
+            )
             server.wait()
     except KeyboardInterrupt:
-        click.echo("Label Studio has ended; what was answered is kept.")
+        click.echo("Label Studio has stopped; all answers are kept.")

@@ -104,7 +104,7 @@ class Snapshot:
                 except (ValueError, TypeError) as error:
                     if not line.endswith("\n"):
                         return  # the process was killed while it wrote this
-                    raise BuildError(f"{self._pages}, line {number}: is no page") from error
+                    raise BuildError(f"{self._pages}, line {number}: isn't a page") from error
 
 
 def snapshots(folder: Path) -> list[Snapshot]:
@@ -164,13 +164,17 @@ def crawled(
             return newest
         goes_on = newest is not None and not newest.finished
         snapshot = newest if newest is not None and goes_on else new_snapshot(folder, sources)
-        say(f"{snapshot.folder}: {'goes on' if goes_on else 'begins'}")
+        say(f"{snapshot.folder}: {'resumes' if goes_on else 'starts'}")
         if snapshot.sources != load_sources(sources):
-            say(f"{sources} has changed: it goes on as it began (remove the folder to begin anew)")
+            say(
+                f"{sources} has changed: the crawl resumes with the old version (remove the folder "
+                "to start over)"
+            )
         _run(snapshot, say)
     if not snapshot.finished:
         raise BuildError(
-            f"{snapshot.folder}: not finished; the same command goes on (see {snapshot.log.name})"
+            f"{snapshot.folder}: not finished; run the same command to resume (see "
+            f"{snapshot.log.name})"
         )
     return snapshot
 
@@ -191,7 +195,7 @@ def _run(snapshot: Snapshot, say: Callable[[str], None]) -> None:
         for line in process.stdout:
             say(line.rstrip())
     except KeyboardInterrupt:
-        say("Stopping: what is under way is waited for (Ctrl-C again doesn't wait)")
+        say("Stopping: waiting for requests in progress (press Ctrl-C again to stop now)")
         process.stdin.close()
         try:
             process.wait()

@@ -92,7 +92,7 @@ class Robots(RobotsTxtMiddleware):
     def process_request_2(self, rp: Any, request: Request) -> None:
         """Look at a request, with the rules of its host."""
         if why := self._not_had.get(urlsplit(request.url).netloc):
-            raise IgnoreRequest(f"its host's robots.txt wasn't had: {why}")
+            raise IgnoreRequest(f"its host's robots.txt can't be fetched: {why}")
         super().process_request_2(rp, request)
 
     async def robot_parser(self, request: Request) -> Any:
@@ -173,6 +173,6 @@ def why_failed(error: Exception) -> str:
         case DownloadTimeoutError():
             return "took too long"
         case CannotResolveHostError():
-            return "its host has no public address, and a private one needs allow_private"
+            return "private address (allow_private permits it)"
         case _:
             return type(error).__name__

@@ -30,7 +30,7 @@ def _pattern(text: str) -> str:
     try:
         re2.compile(text)
     except re2.error as error:
-        raise ValueError(f"{shown(text)} is no pattern ({error})") from error
+        raise ValueError(f"{shown(text)} isn't a valid pattern ({error})") from error
     return text
 
 
@@ -41,13 +41,13 @@ def _address(text: str) -> str:
     except ValueError:
         whole = False
     if not whole or "@" in parts.netloc:
-        raise ValueError(f"{shown(text)} is no address such as https://example.org/questions")
+        raise ValueError(f"{shown(text)} isn't an address such as https://example.org/questions")
     return text
 
 
 def _reachable(text: str) -> str:
     if not re2.fullmatch(r"https?://\S+\.\S+|[^\s@]+@[^\s@]+", text):
-        raise ValueError(f"{shown(text)} is no e-mail address and no https:// address")
+        raise ValueError(f"{shown(text)} isn't an e-mail address or an https:// address")
     return text
 
 

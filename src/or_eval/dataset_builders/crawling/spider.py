@@ -85,7 +85,7 @@ class SourcesSpider(Spider):
         """Read a web page, and follow its links where its source says which."""
         source = self._source(response)
         if not isinstance(response, TextResponse):
-            self._write_failed(response.url, source, "is no text")
+            self._write_failed(response.url, source, "isn't text")
             return
         self._write(response, source, [page_text.of_page(_text(response), source.authors)])
         if source.follow and response.meta["depth"] < source.depth:
@@ -166,7 +166,7 @@ def _text(response: Response) -> str:
         ValueError: It is a PDF, which may look like text to Scrapy.
     """
     if _PDF in response.body[:1024]:
-        raise ValueError("a PDF is no text")
+        raise ValueError("a PDF isn't text")
     if isinstance(response, TextResponse):
         return str(response.text)
     return str(response.body.decode("utf-8", "replace"))

@@ -284,8 +284,9 @@ class Asker:
             lost = sum(one.lost for one in held)
             full = says_disk_full(said[0])
             raise BuildError(
-                f"{self._out}: {'the disk is full' if full else said[0]}, so no more is asked; "
-                f"{lost} calls under way then are lost and will be asked again; "
+                f"{self._out}: {'the disk is full' if full else said[0]}, so no more requests go "
+                "out; "
+                f"{lost} calls in progress are lost and will be sent again; "
                 f"{'free some space' if full else 'make it writable'}"
             )
 
@@ -306,8 +307,8 @@ class Asker:
                     last, since, quiet = now, time.monotonic(), _QUIET
                 elif time.monotonic() - since >= quiet:
                     self._say(
-                        f"   {self.stage}: no reply for {quiet:.0f} s; limits and errors of "
-                        f"servers are tried again, {said}"
+                        f"   {self.stage}: no reply for {quiet:.0f} s; rate limits and "
+                        f"server errors are retried, {said}"
                     )
                     quiet *= 2
 

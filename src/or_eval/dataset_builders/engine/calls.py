@@ -106,7 +106,8 @@ class _Asked:
         if self.failures >= _IN_A_ROW:
             said = failure(error, model)
             self.why = (
-                f"{self.name}: {_IN_A_ROW} calls failed in a row, so it is asked no more: {said}"
+                f"{self.name}: {_IN_A_ROW} calls failed in a row, so it gets no more requests: "
+                f"{said}"
             )
 
     def keep(self) -> None:
@@ -281,7 +282,7 @@ class Calls:
         while asked.failures and asked.under_way and not self.why([bound]):
             await anyio.sleep(_LOOK_AGAIN)
         if self.why([bound]):
-            raise CallFailed("no more is asked")
+            raise CallFailed("no more requests go out")
 
     @contextmanager
     def _out(self, asked: _Asked) -> Iterator[None]:

@@ -120,7 +120,7 @@ class Pool(ModelAPI):
             if ready:
                 return min(ready, key=lambda member: member.calls / member.limit)
             await anyio.sleep(_LOOK_AGAIN)
-        raise NoAnswer(f"no endpoint of the pool is left; the last one said: {self._said}")
+        raise NoAnswer(f"no endpoint of the pool is left; the last error: {self._said}")
 
     def _sort_out(self, member: Member, error: Exception) -> bool:
         """Note what an error says of an endpoint; tell whether another one is to be asked."""

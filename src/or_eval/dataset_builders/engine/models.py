@@ -219,7 +219,7 @@ class Asking:
             for model in binding.models:
                 if what := key_like(model.name, secrets_of(os.environ)):
                     option = f"--model-role {role}" if role else "--model"
-                    raise BuildError(f"{option}: the model's name holds {what}; leave that out")
+                    raise BuildError(f"{option}: the model's name contains {what}; leave that out")
         return bound
 
 

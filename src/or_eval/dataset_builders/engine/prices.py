@@ -37,7 +37,7 @@ def read_prices(path: Path) -> dict[str, ModelCost]:
         raise BuildError(f"{path}: can't be read: {' '.join(str(error).split())}") from error
     except (AttributeError, TypeError, ValidationError) as error:
         raise BuildError(
-            f"{path}: is no file of prices (MODEL: {{input: ..., output: ..., "
+            f"{path}: isn't a price file (MODEL: {{input: ..., output: ..., "
             "input_cache_write: ..., input_cache_read: ...}, in dollars per million tokens)"
         ) from error
 

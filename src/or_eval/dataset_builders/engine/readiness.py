@@ -67,7 +67,7 @@ def check_ready(build: Build) -> None:
         names = dict.fromkeys(model.name for model, _ in _asked(build))
         if unknown := [name for name in names if price_of(name, build.asking.prices) is None]:
             raise BuildError(
-                f"--max-cost: nobody knows the price of {', '.join(unknown)}; give it in a file "
+                f"--max-cost: unknown price: {', '.join(unknown)}; give it in a file "
                 "with --model-cost-config"
             )
 
@@ -133,7 +133,7 @@ async def _check(model: Model, bound: BoundModel, role: str, seconds: int) -> No
         # Whoever rejects this request for what it says or asks for can be reached.
         if request_problem(error) is None:
             said = f"{bound.name} ({role}) can't be asked: {failure(error, model)}"
-            raise BuildError(f"{said}; nothing else was asked") from error
+            raise BuildError(f"{said}; no other request went out") from error
 
 
 def _asked(build: Build) -> Iterator[tuple[BoundModel, str]]:

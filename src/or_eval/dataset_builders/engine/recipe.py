@@ -272,7 +272,7 @@ def _change(data: dict[str, Any], changes: Sequence[str]) -> dict[Place, str]:
         try:
             value = yaml.safe_load(text)
         except (yaml.YAMLError, RecursionError) as error:
-            raise BuildError(f"--set {key}: the value is no YAML") from error
+            raise BuildError(f"--set {key}: the value isn't YAML") from error
         *path, last = key.split(".")
         target, place = _target(data, path, key)
         target[last] = value
@@ -299,7 +299,7 @@ def _target(data: dict[str, Any], path: list[str], key: str) -> tuple[dict[str, 
         inner = target.get(step, {})
         place = (*place, step)
         if not isinstance(inner, dict):
-            raise BuildError(f"--set {key}: '{step}' holds no keys")
+            raise BuildError(f"--set {key}: '{step}' has no keys")
         target[step] = copied = dict(inner)
         target = copied
     return target, place
@@ -314,7 +314,7 @@ def _stage(number: int, entries: list[dict[str, Any]], document: Document) -> Re
     if not is_stage(str(kind)):
         raise document.error((*place, "stage"), unknown_word("stage", str(kind), stage_kinds()))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        problem = f"{shown(name)} is no name (letters, digits, _ and -)"
+        problem = f"{shown(name)} isn't a valid name (letters, digits, _ and -)"
         raise document.error((*place, "name"), problem)
     own = stage(kind)
     of_entry = set(_Entry.model_fields) - set(own.model_fields)
@@ -384,7 +384,7 @@ def _check_rounds(recipe: Recipe, numbers: Mapping[str, int], document: Document
             problem = unknown_word("stage before it", item.again.start, sorted(before))
             raise document.error((*place, "from"), problem)
         if not by_name[item.again.start].stage.gives_more:
-            problem = f"the stage '{item.again.start}' gives no more than it gave; name one that "
+            problem = f"the stage '{item.again.start}' gives no more rows; name one that "
             raise document.error((*place, "from"), problem + "writes")
         part = [one.name for one in recipe.repeated(item)]
         if both := [name for name in part if name in repeated]:

@@ -70,7 +70,7 @@ class Replies:
         if (folder / _OLDER).exists():
             raise BuildError(
                 f"{folder / _OLDER}: another version of or-eval kept its replies; give a new "
-                "folder, or remove this file to have all asked again"
+                "folder, or remove this file to ask everything again"
             )
         path = folder / (REPLIES if worker is None else _OF_WORKER.format(worker))
         # Inspect's displays differ in the thread that they run tasks in.
@@ -88,7 +88,7 @@ class Replies:
             raise
         except sqlite3.DatabaseError as error:
             raise BuildError(
-                f"{path}: can't be read ({error}); remove it to have all asked again"
+                f"{path}: can't be read ({error}); remove it to ask everything again"
             ) from error
         self._known = "main.replies"
         if worker is None:

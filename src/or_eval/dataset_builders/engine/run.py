@@ -187,13 +187,14 @@ class Build:
             found = {path.name for path in there if not path.match(REPLIES_ANY)}
             if foreign := sorted(found - ours):
                 raise BuildError(
-                    f"{self.out}: holds '{foreign[0]}', which is no build's; give a new folder"
+                    f"{self.out}: contains '{foreign[0]}', which isn't part of a build; give a new "
+                    "folder"
                 ) from None
             return
         except (ValueError, KeyError, TypeError):
             raise BuildError(f"{copy}: can't be read; give a new folder") from None
         if earlier != self.recipe.name:
-            raise BuildError(f"{self.out}: holds a build of {earlier}; give another folder")
+            raise BuildError(f"{self.out}: contains a build of {earlier}; give another folder")
 
     def _claim(self) -> None:
         """Take a folder for this recipe."""
@@ -223,7 +224,7 @@ class Build:
         self.rounds[first] = [*rounds, short]
         for one in self.recipe.repeated(entry):
             del self.done[one.name]
-        self.say(f"   {entry.name}: {total(short)} rows are short, so {first} gives more")
+        self.say(f"   {entry.name}: {total(short)} rows are missing, so {first} makes more")
         return True
 
     def _write_funnel(self, wanted: Selection, asker: Asker) -> list[StageFacts]:
@@ -291,8 +292,8 @@ class Build:
             return store(self._folder(entry), outcomes, context.beside, facts, parts)
         except DataError as error:
             raise BuildError(
-                f"stage {entry.name}: {error}; what is done is kept: once that is mended, the same "
-                "command goes on"
+                f"stage {entry.name}: {error}; what is done is kept; fix this and run the same "
+                "command to resume"
             ) from error
         except Exception as error:
             if not (said := _of_own_code(error, entry)):

@@ -73,7 +73,7 @@ def on_ray(function: Callable[[_Part], _Made], parts: Iterable[_Part]) -> Iterat
         except (TypeError, AttributeError, PicklingError) as error:
             raise BuildError(
                 f"--engine ray: what a stage hands out can't be sent to another process ({error}); "
-                "it may hold nothing of the build but values"
+                "it may use nothing of the build but values"
             ) from error
         if len(waiting) > ahead:
             yield _taken(waiting.popleft())

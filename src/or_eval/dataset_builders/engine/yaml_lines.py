@@ -90,14 +90,14 @@ def read_yaml(path: Path, what: str) -> Document:
     except OSError as error:
         raise BuildError(f"{path}: can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise BuildError(f"{path}: is no UTF-8 text ({error.reason})") from error
+        raise BuildError(f"{path}: isn't UTF-8 text ({error.reason})") from error
     except RecursionError as error:
         raise BuildError(f"{path}: is nested too deeply, or within itself") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise BuildError(f"{path.name}, line {line}: {error.problem or error}") from error
     except yaml.YAMLError as error:
-        raise BuildError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
+        raise BuildError(f"{path}: isn't YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise BuildError(f"{path.name}, line 1: {what}")
     return Document(path.name, text, data, lines)
@@ -145,7 +145,7 @@ def _collect(node: yaml.Node, place: Place, lines: dict[Place, int]) -> None:
             inner = (*place, str(key.value))
             if inner in lines:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key.value}' stands here twice", key.start_mark
+                    None, None, f"the key '{key.value}' appears twice here", key.start_mark
                 )
             lines[inner] = key.start_mark.line + 1
             _collect(value, inner, lines)

@@ -125,7 +125,7 @@ def read_dataset(folder: Path) -> DatasetFolder:
         )
     if not (path / CARD).is_file():
         raise BuildError(
-            f"{folder}: holds no built data set (no {FOLDER}/{CARD} and no {CARD}); "
+            f"{folder}: contains no built data set (no {FOLDER}/{CARD} and no {CARD}); "
             "`or-eval build RECIPE --out DIR` makes one"
         )
     try:
@@ -133,7 +133,7 @@ def read_dataset(folder: Path) -> DatasetFolder:
         return DatasetFolder(path, card, header := card_header(path / CARD),
                              configurations_of(header), sorted(_files(path)))  # fmt: skip
     except UnicodeDecodeError as error:
-        raise BuildError(f"{path / CARD}: is no UTF-8 text ({error.reason})") from error
+        raise BuildError(f"{path / CARD}: isn't UTF-8 text ({error.reason})") from error
     except OSError as error:
         raise BuildError(f"{path}: can't be read ({error.strerror})") from error
     except ValueError as error:
@@ -169,7 +169,7 @@ def card_header(path: Path) -> dict[str, Any]:
     try:
         header = metadata_load(path)
     except yaml.YAMLError as error:
-        raise ValueError(f"the header is no YAML ({' '.join(str(error).split())})") from error
+        raise ValueError(f"the header isn't YAML ({' '.join(str(error).split())})") from error
     if header is None:
         raise ValueError("has no YAML header between two lines of ---")
     return header

@@ -31,7 +31,7 @@ _MAIN = "main"
 _SAID_CHARS = 200
 _AGAIN = "run the same command again"
 _RIGHTS = "the token may not do this: it needs write access to the repository's owner"
-_CHANGED = f"somebody else is changing it, or just did: look at it, and {_AGAIN}"
+_CHANGED = f"somebody else is changing it or just did: check it, and {_AGAIN}"
 _TO_DO = {
     401: "the token isn't valid: run `hf auth login`, or set HF_TOKEN to another",
     402: _RIGHTS,
@@ -39,7 +39,7 @@ _TO_DO = {
     404: "there is no such repository or revision, or the token can't see it",
     409: _CHANGED,
     412: _CHANGED,
-    429: f"it is asked too often: wait some minutes and {_AGAIN}",
+    429: f"too many requests: wait some minutes and {_AGAIN}",
 }
 _NOT_DATA = {CARD, ".gitattributes", ".gitignore", "LICENSE", "LICENSE.md", "LICENSE.txt"}
 
@@ -87,7 +87,9 @@ def signed_in() -> None:
         )
     # The client's own error for this would quote the token.
     if not (token.isascii() and token.isprintable() and " " not in token):
-        raise BuildError("the Hugging Face token holds characters that no token has: set it anew")
+        raise BuildError(
+            "the Hugging Face token contains characters that no token has: set it again"
+        )
 
 
 def check_name(repo: str) -> None:
@@ -98,7 +100,7 @@ def check_name(repo: str) -> None:
     """
     place = hub_place(repo)
     if place is None or place.id != repo:
-        raise BuildError(f"{shown(repo)} names no repository: give it as OWNER/NAME")
+        raise BuildError(f"{shown(repo)} isn't a repository name: give OWNER/NAME")
 
 
 def look_at(folder: DatasetFolder, repo: str, *, private: bool, revision: str | None) -> Target:
@@ -243,7 +245,7 @@ def _stale(api: HfApi, folder: DatasetFolder, info: DatasetInfo) -> tuple[str, .
     foreign = sorted(there - _NOT_DATA)
     if foreign and TAG not in tags_of(header):
         raise BuildError(
-            f"{info.id}: holds files that or-eval didn't push ({', '.join(foreign[:3])}"
+            f"{info.id}: contains files that or-eval didn't push ({', '.join(foreign[:3])}"
             f"{' and more' if len(foreign) > 3 else ''}); name another repository"
         )
     return tuple(
@@ -271,7 +273,7 @@ def _problem(error: BaseException) -> str:
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     if isinstance(error, OfflineModeIsEnabled):
-        return "HF_HUB_OFFLINE is set, so the Hub is not asked"
+        return "HF_HUB_OFFLINE is set, so the Hub isn't contacted"
     if isinstance(error, HfHubHTTPError):
         return _answer(error.response.status_code, error.server_message or "")
     said = _said(str(error)) or type(error).__name__
@@ -290,8 +292,10 @@ def _is_of_the_network(error: BaseException) -> bool:
 
 
 def _answer(status: int, message: str) -> str:
-    said = f"the Hub answers {status}" + (f", {_said(message)!r}" if message else "")
-    todo = _TO_DO.get(status, f"it has trouble of its own: {_AGAIN} later" if status >= 500 else "")
+    said = f"the Hub answered {status}" + (f", {_said(message)!r}" if message else "")
+    todo = _TO_DO.get(
+        status, f"it has a problem of its own: {_AGAIN} later" if status >= 500 else ""
+    )
     return f"{said}; {todo}" if todo else said
 
 

@@ -126,9 +126,9 @@ def _leaks_of_other_files(folder: DatasetFolder, secrets: Secrets) -> Iterator[s
         text = file.read_bytes().decode("utf-8", "replace")
         for number, line in enumerate(text.splitlines(), start=1):
             if what := key_like(line, secrets):
-                yield f"{path}, line {number}: holds {what}; remove it"
+                yield f"{path}, line {number}: contains {what}; remove it"
         if what := key_like(path, secrets):
-            yield f"the name of {path} holds {what}; give it another"
+            yield f"the name of {path} contains {what}; give it another"
         if names_a_home(text):
             yield f"{path}: names somebody's home folder; remove it"
 
@@ -145,7 +145,7 @@ def _leaks(table: pa.Table, rows: Rows, secrets: Secrets) -> Iterator[str]:
         for found in keys_in(row | {"meta": meta}, secrets):
             yield f"row {number} ({shown(row.get('id'))}): {found}; remove it"
         if isinstance(meta, dict) and RESPONSE in meta:
-            yield f"row {number}: holds a model's answer ('{RESPONSE}' in meta); leave that out"
+            yield f"row {number}: contains a model's answer ('{RESPONSE}' in meta); leave that out"
         if path := local_path(_facts(row), str(row.get("prompt"))):
             file = without_folders(path)
             yield f"row {number}: tells where {shown(file)} lay on a machine; leave that out"
@@ -172,7 +172,7 @@ def _schema_problem(schema: pa.Schema) -> str | None:
         return f"the columns are {', '.join(schema.names)}; they must be {', '.join(wanted.names)}"
     for field in schema:
         if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
-            return f"column '{field.name}' holds {field.type}; it must hold text"
+            return f"column '{field.name}' contains {field.type}; it must contain text"
     return None
 
 
@@ -207,9 +207,9 @@ def _faults(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield "empty", "there is white space around the prompt; remove it"
     labels = sorted(label.value for label in Label)
     if row["label"] and row["label"] not in labels:
-        yield "words", f"{shown(row['label'])} is no label ({', '.join(labels)})"
+        yield "words", f"{shown(row['label'])} isn't a label ({', '.join(labels)})"
     if row["meta"] is not None and not isinstance(_meta(row), dict):
-        yield "words", "meta is no JSON object"
+        yield "words", "meta isn't a JSON object"
     if row["id"] and row["id"] != prompt_id(row["prompt"] or ""):
         yield "id", f"{shown(row['id'])} is not the id of this prompt"
 

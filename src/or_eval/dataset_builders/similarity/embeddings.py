@@ -79,7 +79,7 @@ def embed(texts: Sequence[str], model: str, kept: Path, workers: Map = here) -> 
         made = workers(partial(_encoded, model), ([text for _, text in one] for one in chunks))
         for chunk, vectors in zip(chunks, made, strict=True):
             if not np.isfinite(vectors).all():
-                raise BuildError(f"model {model}: gives embeddings that are no numbers")
+                raise BuildError(f"model {model}: gives embeddings that aren't numbers")
             parts.append(_keep(folder, [digest for digest, _ in chunk], vectors))
         _load.cache_clear()
     places = {

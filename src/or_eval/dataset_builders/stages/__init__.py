@@ -48,7 +48,7 @@ def stage(kind: str) -> type[Stage]:
         said = f"{type(error).__name__}: {error}"
         raise BuildError(f"stage {kind}: can't be loaded ({said})") from error
     if not (isinstance(found, type) and issubclass(found, Stage)):
-        raise BuildError(f"stage {kind}: its STAGE is no Stage of or_eval's engine.stage")
+        raise BuildError(f"stage {kind}: its STAGE isn't a Stage of or_eval's engine.stage")
     if missing := sorted(found.__abstractmethods__):
         raise BuildError(f"stage {kind}: its STAGE lacks {' and '.join(missing)}")
     return found
@@ -67,7 +67,7 @@ def _loaded(kind: str) -> object:
 def _module_at(path: Path) -> ModuleType:
     spec = spec_from_file_location(f"or_eval_stage_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no module")
+        raise ImportError(f"{path} isn't a module")
     module = module_from_spec(spec)
     # Only while it is read, for the types of fields: Ray sends what others can't import.
     sys.modules[spec.name] = module

@@ -87,7 +87,7 @@ class Crawl(Stage):
         if self.sources is not None:
             load_sources(_path(self.sources))
         elif not Snapshot(_path(self.snapshot)).finished:
-            return f"snapshot: {self.snapshot} is no finished crawl"
+            return f"snapshot: {self.snapshot} isn't a finished crawl"
         return None
 
     def reads(self) -> Sequence[str]:

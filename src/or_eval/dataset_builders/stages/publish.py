@@ -106,7 +106,7 @@ class Publish(CardParams, Stage):
             first = next(iter(subsets))
             if everything.labels.keys() == {Label.TOXIC.value} and not counts[first].rows:
                 told = f"all {everything.rows} rows are toxic, and '{first}' is empty"
-                raise BuildError(f"nothing is published as good: {told}{_earlier(writer.place)}")
+                raise BuildError(f"nothing to publish: {told}{_earlier(writer.place)}")
             filled = {name: part for name, part in counts.items() if part.rows}
             empty = [name for name in subsets if name not in filled]
             itself = StageFacts(
@@ -122,7 +122,7 @@ class Publish(CardParams, Stage):
             card = data_card(self, filled, everything, empty, [*build.earlier, itself], build)
             for number, line in enumerate(card.splitlines(), start=1):
                 if what := key_like(line, secrets):
-                    raise BuildError(f"line {number} of the data card would hold {what}")
+                    raise BuildError(f"line {number} of the data card would contain {what}")
             folder = writer.finish(card)
         build.table("published", [_facts(name, part, folder) for name, part in filled.items()])
 
@@ -195,9 +195,7 @@ def _check(parts: Mapping[str, Rows], secrets: Secrets) -> None:
 
 def _nothing(rows: int, place: Path) -> str:
     told = "no row was left by the earlier stages" if rows == 0 else f"none of {rows} rows is left"
-    return (
-        f"nothing is published as good: {told} (the funnel tells what was dropped){_earlier(place)}"
-    )
+    return f"nothing to publish: {told} (the funnel tells what was dropped){_earlier(place)}"
 
 
 def _earlier(place: Path) -> str:

@@ -53,7 +53,7 @@ class Split(Stage):
     def _names(cls, subsets: dict[str, Subset]) -> dict[str, Subset]:
         for name in subsets:
             if not _NAME.match(name):
-                raise ValueError(f"'{name}' is no name of a configuration (letters, digits, - _)")
+                raise ValueError(f"'{name}' can't name a configuration (letters, digits, - _)")
         return subsets
 
     def run(self, rows: Rows, build: StageContext) -> Iterator[Outcome]:
@@ -102,7 +102,7 @@ class Split(Stage):
         for name, subset in self.subsets.items():
             if subset.input is not None and subset.input not in place.inputs:
                 there = ", ".join(place.inputs)
-                none = f"'{subset.input}' is no input of this stage"
+                none = f"'{subset.input}' isn't an input of this stage"
                 return f"subset {name}: {none} (there are: {there})"
         return None
 

@@ -67,7 +67,7 @@ class RefusalTest(Stage):
         names = [model.name for model in binding_of(list(models)).models] if models else []
         for name in names:
             if "/" not in name.strip("/"):
-                raise ValueError(f"'{name}' is no PROVIDER/MODEL")
+                raise ValueError(f"'{name}' isn't PROVIDER/MODEL")
             if names.count(name) > 1:
                 raise ValueError(f"'{name}' stands there twice")
         return models

@@ -282,7 +282,7 @@ def load_method(method: str) -> RewriteMethod:
     except OSError as error:
         raise BuildError(f"method: {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BuildError(f"method: {path}: is no TOML: {error}") from error
+        raise BuildError(f"method: {path}: isn't TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

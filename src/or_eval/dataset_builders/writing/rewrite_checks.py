@@ -130,9 +130,9 @@ def _problem(text: str, sensitive: str, wanted: Wanted, seen: set[str]) -> tuple
     if is_refusal(text):
         return REFUSED, ""
     if wanted.key in text:
-        return UNREADABLE, "it holds the marks of the question"
+        return UNREADABLE, "it contains the marks of the question"
     if _TAG.search(text) and not _TAG.search(wanted.seed):
-        return UNREADABLE, "it holds tags"
+        return UNREADABLE, "it contains tags"
     if not method.paragraphs and _LIST_WITHIN.search(text):
         return UNREADABLE, "it is several texts in one"
     if method.echoes_request(text):

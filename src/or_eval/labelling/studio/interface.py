@@ -89,7 +89,7 @@ def annotations_of(
 ) -> Iterator[Annotation]:
     """Read exported tasks, as :func:`read_export` does."""
     if not isinstance(exported, list):
-        raise DataError(f"{origin}: is no export of Label Studio; export as JSON, not JSON-MIN")
+        raise DataError(f"{origin}: isn't an export of Label Studio; export as JSON, not JSON-MIN")
     for number, task in enumerate(exported, start=1):
         where = f"{origin}, task {number}"
         try:

@@ -71,7 +71,8 @@ def ensure_environment(folder: Path, say: Callable[[str], object]) -> Path:
         return program
     if folder.exists() and any(folder.iterdir()) and not begun.exists():
         raise DataError(
-            f"{folder}: holds other things than Label Studio; name another folder with {VARIABLE}"
+            f"{folder}: contains something other than Label Studio; name another folder with "
+            f"{VARIABLE}"
         )
     say(f"Installing Label Studio into {folder}: about 1 GB, some minutes, once.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +141,7 @@ def read_access(folder: Path) -> Access | None:
     try:
         return Access.model_validate_json(path.read_bytes()) if path.exists() else None
     except ValidationError as error:
-        raise DataError(f"{path}: is not as it was written ({error.errors()[0]['msg']})") from None
+        raise DataError(f"{path}: was changed by hand ({error.errors()[0]['msg']})") from None
 
 
 def write_access(folder: Path, access: Access) -> None:
@@ -275,7 +276,7 @@ def _wait(process: subprocess.Popen[bytes], studio: Studio, log: Path) -> None:
         if studio.answers("/health"):
             return
         sleep(0.3)
-    raise DataError(f"Label Studio did not start; its last words are in {log}")
+    raise DataError(f"Label Studio did not start; see the end of {log}")
 
 
 def _free(port: int) -> int:
@@ -284,5 +285,5 @@ def _free(port: int) -> int:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            raise DataError(f"port {port} is taken; name another with --port") from None
+            raise DataError(f"port {port} is in use; name another with --port") from None
         return int(probe.getsockname()[1])

@@ -163,7 +163,7 @@ async def check_answering(
         if problem := await problem_reaching(judge, question, config):
             raise PrerequisiteError(
                 f"refusal: the judge {escape(str(judge))} can't be asked: {escape(problem)}; "
-                f"nothing was judged: mend {option}, or its key"
+                f"nothing was judged: fix {option}, or its key"
             )
 
 

@@ -74,7 +74,7 @@ const say = (text) => text.replaceAll("_", " ");
 const verdictOf = (one) => [
   say(one.class),
   one.refused === undefined ? one.why : "",
-  one.certain === false ? "not certain" : "",
+  one.certain === false ? "uncertain" : "",
   one.truth ? `${judge} said: ${one.truth}` : "",
 ].filter(Boolean).join(", ");
 const wrong = (one) => one.truth && one.refused !== undefined && one.refused !== (one.truth === "refused");
@@ -132,7 +132,7 @@ const response = (one, epochs, fitting) => {
   const about = make("p", "tags");
   if (one.stage) about.append(make("span", "", `decided by ${one.stage}`));
   if (one.by) about.append(make("span", "", say(one.by)));
-  if (one.refused && one.why) about.append(make("span", "", `ground: ${say(one.why)}`));
+  if (one.refused && one.why) about.append(make("span", "", `reason: ${say(one.why)}`));
   const link = make("a", "", "open in inspect view");
   link.href = one.link;
   link.target = "_blank";
