@@ -233,7 +233,7 @@ class TestWhichStages:
         scores = scores_of(log)
         assert scores["uncertain"].metadata["certain"] is False
         assert scores["uncertain"].metadata["decided_by"] == "rules"
-        assert "not certain" in scores["uncertain"].explanation
+        assert ", uncertain" in scores["uncertain"].explanation
         assert scores["unsettled"].reason == UnscoredReason.UNSETTLED
         [warning] = warnings
         assert "rules decide alone" in warning

@@ -56,12 +56,12 @@ def test_texts_for_scripts_and_people() -> None:
         "a[U+202E]b[U+2066][U+0000][U+001B][31m\tc\nd"
     )
     assert visible("हिन्दी नमस्ते 👩‍🔬") == "हिन्दी नमस्ते 👩‍🔬"
-    assert shortened("abcdef", 4) == "abcd … [cut: 2 of 6 characters]"
+    assert shortened("abcdef", 4) == "abcd … (2 more characters)"
     assert marked_parts("no 🔬\u202e no", [(6, 8), (0, 2), (1, 2), (4, 7)], 99) == [
         *("", "no", " 🔬", "[U+202E] n", "", "o", "")
     ]
     assert marked_parts("abcdef", [(3, 6), (5, 6)], 4) == [
-        *("abc", "d", " … [cut: 2 of 6 characters]")
+        *("abc", "d", " … (2 more characters)")
     ]
 
 

@@ -72,7 +72,7 @@ def test_the_funnel_accounts_for_every_prompt_and_response(three_models: Path) -
         "responses": 15,
         "no verdict: unscored": 3,
         "no verdict: not_scored": 1,
-        "a verdict, but not certain": 0,
+        "an uncertain verdict": 0,
         "votes tied between epochs": 0,
         "votes": 11,
         "votes that refuse, strict": 6,

@@ -90,4 +90,4 @@ def script_json(value: Any) -> str:
 
 
 def _cut_note(text: str, limit: int) -> str:
-    return f" … [cut: {len(text) - limit:,} of {len(text):,} characters]"
+    return f" … ({len(text) - limit:,} more characters)"

@@ -298,7 +298,7 @@ def response_counts(responses: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, 
     return {
         "responses": len(responses),
         **{f"no verdict: {reason}": int(count) for reason, count in because.value_counts().items()},
-        "a verdict, but not certain": unsure,
+        "an uncertain verdict": unsure,
         "votes tied between epochs": reduced - votes,
         "votes": votes,
     }

@@ -26,7 +26,7 @@ def demo(log_dir: str) -> None:
     """Test a small local model on the bundled prompts, with two system prompts.
 
     SmolLM2 (135 million parameters) answers the English starter prompts once with no system
-    prompt and once with a cautious one. No network is used. Two reports are written: on the model
+    prompt and once with a cautious one. It works offline. Two reports are written: on the model
     without a system prompt, and on what the cautious one changed. The numbers show that everything
     works; a model this small says little about over-refusal.
     """
@@ -59,7 +59,7 @@ def _print_rates(logs: list[EvalLog]) -> None:
     table.add_column("system prompt")
     table.add_column("over-refusal, strict\n(safe prompts refused)")
     table.add_column("toxic rejection, strict\n(toxic prompts refused)")
-    table.add_column("not certain\nsafe, toxic", justify="right")
+    table.add_column("uncertain\nsafe, toxic", justify="right")
     table.add_column("unscored\nsafe, toxic", justify="right")
     for name, log in zip(SYSTEM_PROMPTS, logs, strict=True):
         assert log.results is not None

@@ -207,7 +207,7 @@ def download(hub: HubFile) -> Path:
     except LocalEntryNotFoundError as error:
         raise _error(
             f"{where}: not in the local cache, and the Hugging Face Hub can't be reached. "
-            "Try again with a connection, or give the path of a .gguf file"
+            "Connect, or give the path of a .gguf file"
         ) from error
     except (EntryNotFoundError, HfHubHTTPError, OSError, ValueError) as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]

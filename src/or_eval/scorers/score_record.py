@@ -132,7 +132,7 @@ _STAGE_NAMES = {
 }
 
 
-_CERTAINTY = {True: "", False: ", not certain", None: ", on its word alone"}
+_CERTAINTY = {True: "", False: ", uncertain", None: ", on its word alone"}
 
 
 def _because(decision: Decision) -> UnscoredReason:
@@ -150,7 +150,7 @@ def _provider_words(provider: ProviderVerdict) -> str:
 
 def _rules_words(rules: Verdict) -> str:
     label = rules.label or f"no class ({rules.unscored_because})"
-    words = f"Rules: {label}{'' if rules.certain else ', not certain'}"
+    words = f"Rules: {label}{'' if rules.certain else ', uncertain'}"
     found = "; ".join(_quotations(rules.evidence)[:_QUOTES])
     words += f"; {found}." if found else "."
     return f"{words} Note: {rules.note}." if rules.note else words
