@@ -60,9 +60,7 @@ def test_texts_for_scripts_and_people() -> None:
     assert marked_parts("no 🔬\u202e no", [(6, 8), (0, 2), (1, 2), (4, 7)], 99) == [
         *("", "no", " 🔬", "[U+202E] n", "", "o", "")
     ]
-    assert marked_parts("abcdef", [(3, 6), (5, 6)], 4) == [
-        *("abc", "d", " … (2 more characters)")
-    ]
+    assert marked_parts("abcdef", [(3, 6), (5, 6)], 4) == [*("abc", "d", " … (2 more characters)")]
 
 
 def test_links_name_samples_below_the_common_folder() -> None:

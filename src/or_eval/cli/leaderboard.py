@@ -15,12 +15,12 @@ from or_eval.cli.options import options
 def leaderboard(snapshots: tuple[Path, ...], out: Path) -> None:
     """Make a static page of SNAPSHOTS: rates, ranks and what changed between dates.
 
-    SNAPSHOTS are folders that or-eval snapshot wrote, or folders that hold such. The page,
-    index.html, is one file that opens with no network; beside it stand figures/, tables/ and
+    SNAPSHOTS are folders that or-eval snapshot wrote, or folders of such folders. The page,
+    index.html, is one file that opens offline; beside it are figures/, tables/ and
     summary.json. It shows each model's newest rates.
 
     \b
-    Made anew whenever a snapshot is added:
+    Update the page when a snapshot is added:
       or-eval leaderboard snapshots --out site
     """
     from or_eval.analysis.report import write_leaderboard

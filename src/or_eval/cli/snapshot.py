@@ -26,10 +26,10 @@ def snapshot(
     scorer: str,
     on_conflict: OnConflict,
 ) -> None:
-    """Write down every verdict in LOGS with the settings and versions it came from.
+    """Write every verdict in LOGS with the settings and versions behind it.
 
-    LOGS are Inspect logs or folders of them. The folder holds responses/train.parquet,
-    snapshot.json and a card, README.md; no text is in it but by --texts. or-eval push publishes it,
+    LOGS are Inspect logs or folders of them. The folder contains responses/train.parquet,
+    snapshot.json and a card, README.md; texts are left out unless --texts includes them. or-eval push publishes it,
     or-eval leaderboard makes a page of several.
 
     \b

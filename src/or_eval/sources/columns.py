@@ -222,8 +222,7 @@ def columns_by_role(
             if role == "response" and (several := options.of("responses")):
                 remedy += f", or with {several} where each model has a column"
             raise DataError(
-                f"{table.name}: no column is named {role} or similar; {_there_are(table)}; "
-                f"{remedy}"
+                f"{table.name}: no column is named {role} or similar; {_there_are(table)}; {remedy}"
             )
         if found:
             columns[role] = found[0]
