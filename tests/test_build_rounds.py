@@ -143,7 +143,7 @@ def test_a_build_that_is_cut_off_in_a_round_comes_to_the_same_end(builder: Build
 def test_rounds_end_where_one_adds_nothing(builder: Builder) -> None:
     builder.models.toxic = r"privacy"
     builder.build().run()
-    assert sum("so seeds gives more" in line for line in builder.said) == 1
+    assert sum("so seeds makes more" in line for line in builder.said) == 1
     assert list(builder.table("fill", "balance")["missing"]) == [0, 4]
     asked = len(builder.server.requests)
     builder.build("fill.again.rounds=9").run()

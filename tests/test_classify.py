@@ -125,7 +125,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         (b"", "has no rows"),
-        (b'{"text": "x"}\n', "no column is named response or the like"),
+        (b'{"text": "x"}\n', "no column is named response or similar"),
         (b'{"response": {"a": 3}}\n', "line 1, column 'response': isn't text but a dict"),
         (b'{"response": "a\n', "line 1: isn't valid JSON"),
         (b'{"response": "a"}\n{"response": "\xff"}\n', "not UTF-8"),

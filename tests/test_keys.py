@@ -294,7 +294,7 @@ def test_a_key_in_another_file_stops_a_push(tmp_path: Path) -> None:
         (folder / "NOTES.md").write_text(f"first\n{key}\n")
         (folder / "README.md").write_text((folder / "README.md").read_text() + f"\n{key}\n")
         told = problems(read_dataset(tmp_path), [])
-        assert any("NOTES.md, line 2: holds" in one for one in told), kind
+        assert any("NOTES.md, line 2: contains" in one for one in told), kind
         assert any("README.md, line " in one for one in told), kind
     said = CliRunner().invoke(main, ["push", str(tmp_path), "acme/x", "--dry-run"])
     assert said.exit_code != 0

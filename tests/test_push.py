@@ -244,8 +244,8 @@ def test_a_repository_made_by_hand_is_filled(hub, run, built):
 NOT_PUSHED = {
     "no token": ("--yes", None, None, "no Hugging Face token: run `hf auth login`, or set HF_TOKEN"),
     "no token at all": ("--yes", "hf_abc\x01secret", None, "contains characters that no token has"),
-    "a wrong token": ("--yes", "hf_" + "Wrong0" * 6, None, "answers 401.* the token isn't valid: run `hf auth login`"),
-    "a reader's token": ("--yes", READER, None, "answers 403.* it needs write access"),
+    "a wrong token": ("--yes", "hf_" + "Wrong0" * 6, None, "answered 401.* the token isn't valid: run `hf auth login`"),
+    "a reader's token": ("--yes", READER, None, "answered 403.* it needs write access"),
     "unasked": ("", TOKEN, None, "acme/prompts is public.* --yes .*--private"),
     "public already": ("--private", TOKEN, Repo(), "is public already, and --private can't change that"),
     "others' data": (
@@ -272,14 +272,14 @@ def test_what_is_not_pushed_changes_nothing_and_is_told_without_the_token(hub, r
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        (Fault("POST .*/repos/create", 409, "conflict"), "answers 409"),
+        (Fault("POST .*/repos/create", 409, "conflict"), "answered 409"),
         (Fault("POST .*/commit/", 409, "Another commit is under way"), "'Another commit is under way'; somebody else is changing it"),
-        (Fault("POST .*/commit/", 503, "Down"), "answers 503, 'Down'; it has a problem of its own: run the same command again later"),
+        (Fault("POST .*/commit/", 503, "Down"), "answered 503, 'Down'; it has a problem of its own: run the same command again later"),
         (Fault("POST .*/commit/", 429), "wait some minutes and run the same command again"),
         (Fault("POST .*/commit/", "cut"), "the connection to the Hub failed"),
         (Fault("POST .*/commit/", "lose"), "the connection to the Hub failed"),
         (Fault("GET .*/datasets/acme/prompts", 500), "looking at the repository: the Hub answered 500"),
-        (Fault("POST .*/datasets/acme/prompts/commit", 401, "expired"), "answers 401, 'expired'; the token isn't valid"),
+        (Fault("POST .*/datasets/acme/prompts/commit", 401, "expired"), "answered 401, 'expired'; the token isn't valid"),
     ],
 )  # fmt: skip
 def test_a_fault_is_one_line_and_a_second_run_completes(hub, run, built, fault, says):
@@ -310,7 +310,7 @@ def test_a_commit_by_somebody_else_meanwhile_is_not_overwritten(hub, run, built)
             repo.commit("main", {**repo.now(), "README.md": b"# Theirs"}, "theirs")
 
     hub.before = meanwhile
-    assert "answers 412" in run("push", built, "acme/prompts", "--yes").error
+    assert "answered 412" in run("push", built, "acme/prompts", "--yes").error
     assert repo.now()["README.md"] == b"# Theirs"
 
 

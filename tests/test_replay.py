@@ -322,7 +322,7 @@ def test_repeated_rows_are_epochs_and_are_told(tmp_path: Path) -> None:
     rows = [{"prompt": p, "response": "Sorry, no."} for p in ("p1", "p2", "p1")]
     file = write_jsonl(tmp_path / "r.jsonl", rows)
     output = run_replay(file, "--model", "m", "--log-dir", tmp_path, "--no-score")
-    assert "note: 1 rows are the same as an earlier one" in output
+    assert "note: 1 rows repeat an earlier one" in output
     assert "m: 3 responses: " in output
 
 

@@ -176,7 +176,7 @@ def test_a_broken_row_gets_one_clear_line_and_no_log(
         (["r.jsonl", "--source", "xstest"], "--prompts, which isn't given"),
         (["r.jsonl", "--prompts", "other.txt"], "nothing tells whether its prompts are safe"),
         (["r.jsonl", "--prompts", "other.csv"], "a response to none of the 1 prompts of other.csv"),
-        (["r.jsonl", "--model-column", "none", "--model", "[/x]"], "--model: '[/x]' holds"),
+        (["r.jsonl", "--model-column", "none", "--model", "[/x]"], "--model: '[/x]' contains"),
     ],
 )
 def test_wrong_arguments_get_one_clear_line(
