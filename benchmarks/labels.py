@@ -8,7 +8,7 @@ each run a twentieth is labelled, drawn as ``or-eval label export`` draws. The s
 often by the numbers of each kind of verdict alone, with the estimator written out and the flips of
 the test as a normal distribution; ``settings`` does that with other shares labelled, and other
 rates. ``prompts`` simulates safe prompts that are not all safe. ``needed`` computes the table of
-``docs/label.md``.
+``docs/evidence/labels.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time and memory of ``dedup`` on one and on several workers: ``docs/building.md``.
+"""Time and memory of ``dedup`` on one and on several workers: ``docs/evidence/speed.md``.
 
     python benchmarks/scale.py [--rows 100000 1000000]
 
