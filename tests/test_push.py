@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
+import yaml
 
 from commands import Command
 from hub_server import READER, TOKEN, Fault, HubServer, Repo
+from made_logs import made_log
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.dataset_folder import read_dataset
 from or_eval.dataset_builders.publishing.push import check_name
@@ -25,11 +27,13 @@ from or_eval.dataset_builders.publishing.push_checks import problems
 from or_eval.folder_lock import locked
 from or_eval.sources import DataError
 from published import SAFE, SUBSETS, TOXIC, publish, row
+from report_logs import varied
 
 # One process for all commands: the clients read HF_ENDPOINT when they are imported, which takes
 # seconds. Each line it reads is a command line and changes of the environment.
 PROGRAM = """
 import json, os, sys
+from contextlib import redirect_stdout
 from click.testing import CliRunner
 from or_eval.cli import main
 from or_eval.sources import load_prompts
@@ -38,6 +42,11 @@ for line in sys.stdin:
     if arguments[0] == "load":
         from datasets import load_dataset
         said, code = load_dataset(*arguments[1:], split="train").to_list(), 0
+    elif arguments[0] == "task":
+        from inspect_ai._eval.task.hf import task_create_from_hf
+        with redirect_stdout(sys.stderr):
+            tasks, code = task_create_from_hf(arguments[1]), 0
+        said = [[t.name, [[s.input, s.target] for s in t.dataset]] for t in tasks]
     elif arguments[0] == "read":
         said, code = [[r.id, r.prompt, r.label] for r in load_prompts(arguments[1]).records], 0
     else:
@@ -140,7 +149,7 @@ def test_a_pushed_set_is_there_whole_and_loads_as_it_was(hub, run, built):
     repo = hub.repos["acme/prompts"]
     assert not repo.private
     assert len(repo.messages) == 2, "the first commit of the Hub, and one of ours"
-    assert set(repo.now()) == {".gitattributes", "README.md", *(f"{name}/train.parquet" for name in SUBSETS)}  # fmt: skip
+    assert set(repo.now()) == {".gitattributes", "README.md", "eval.yaml", *(f"{name}/train.parquet" for name in SUBSETS)}  # fmt: skip
     for name in SUBSETS:
         assert run("load", "acme/prompts", name).output == rows_of(built, name)
     assert run("load", "acme/prompts").output == rows_of(built, "full")
@@ -158,6 +167,38 @@ def test_tasks_read_it_as_prompts(hub, run, built):
     assert run("read", "acme/prompts:toxic").output == [[r.id, r.prompt, "toxic"] for r in TOXIC]
 
 
+def test_inspect_runs_it_from_the_hub(hub, run, built):
+    run("push", built, "acme/prompts", "--yes")
+    said = run("task", "hf/acme/prompts").output
+    assert [name for name, _ in said] == [f"hf/acme/prompts/{name}" for name in SUBSETS]
+    assert said[2][1] == [[row.prompt, "toxic"] for row in TOXIC]
+    told = yaml.safe_load(hub.repos["acme/prompts"].now()["eval.yaml"])
+    assert (told["name"], told["evaluation_framework"]) == ("Test prompts", "inspect-ai")
+
+
+def test_a_benchmark_has_no_task_of_prompts_that_nobody_labelled(hub, run, tmp_path):
+    unlabelled = [row("How do I open a lock?", "unlabelled")]
+    publish(tmp_path, {"full": SAFE, "other": unlabelled})
+    run("push", tmp_path, "acme/prompts", "--yes")
+    told = yaml.safe_load(hub.repos["acme/prompts"].now()["eval.yaml"])
+    assert [task["id"] for task in told["tasks"]] == ["full"]
+    (tmp_path / "dataset" / "eval.yaml").write_text("name: mine\n", "utf-8")
+    run("push", tmp_path, "acme/prompts", "--yes")
+    assert hub.repos["acme/prompts"].now()["eval.yaml"] == b"name: mine\n"
+
+
+def test_a_snapshot_is_pushed_as_a_data_set(hub, run, tmp_path):
+    made_log(tmp_path / "a.eval", "m", varied(1))
+    assert run("snapshot", tmp_path / "a.eval", "--out", tmp_path / "snap").code == 0
+    said = run("push", tmp_path / "snap", "acme/verdicts", "--yes")
+    assert said.code == 0, said.output
+    assert "Loaded back, and the same: responses 36" in said.output
+    there = set(hub.repos["acme/verdicts"].now())
+    assert there == {".gitattributes", "README.md", "snapshot.json", "responses/train.parquet"}
+    assert run("push", tmp_path / "snap", "acme/verdicts", "--yes").code == 0
+    assert 'load_dataset("acme/verdicts"' in hub.repos["acme/verdicts"].now()["README.md"].decode()
+
+
 def test_an_earlier_push_is_replaced_and_other_files_stay(hub, run, built, tmp_path):
     run("push", built, "acme/prompts", "--yes")
     repo = hub.repos["acme/prompts"]
@@ -169,7 +210,7 @@ def test_an_earlier_push_is_replaced_and_other_files_stay(hub, run, built, tmp_p
     assert len(repo.messages) == 3
     said = run("push", tmp_path, "acme/prompts", "--yes")
     assert said.code == 0, said.output
-    assert set(repo.now()) == {".gitattributes", "README.md", "figure.png", "LICENSE", "full/train.parquet", "new/train.parquet"}  # fmt: skip
+    assert set(repo.now()) == {".gitattributes", "README.md", "eval.yaml", "figure.png", "LICENSE", "full/train.parquet", "new/train.parquet"}  # fmt: skip
     assert len(repo.messages) == 4
 
 

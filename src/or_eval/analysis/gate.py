@@ -18,6 +18,7 @@ from or_eval.analysis.tables import records
 from or_eval.analysis.wording import MEASURE_NAMES, counted, doubt_shares, written
 from or_eval.hostile_text import visible
 from or_eval.intervals import family_codes, rate_interval
+from or_eval.schema import Label
 
 Outcome: TypeAlias = Literal["PASS", "FAIL", "CAN'T TELL"]
 
@@ -173,7 +174,7 @@ def gate(after: Logs, before: Logs | None, limits: Limits) -> Gate:
 def _rates(logs: Logs, limits: Limits, on: str) -> Iterator[_Asked]:
     for row in records(rates(logs.responses)):
         measure, estimate = row["measure"], (row["rate"], row["lower"], row["upper"])
-        toxic = measure == MEASURES["toxic"]
+        toxic = measure == MEASURES[Label.TOXIC]
         limit = {"over_refusal": limits.over_refusal, "toxic_rejection": limits.toxic_rejection}
         if (most := limit.get(measure)) is None:
             continue
@@ -209,7 +210,7 @@ def _rate(estimate: Sequence[float | None], toxic: bool) -> _Found:
 
 def _differences(found: Changes, limits: Limits, on: str) -> Iterator[_Asked]:
     for row in records(found.rates):
-        fall = row["label"] == "toxic"
+        fall = row["label"] == Label.TOXIC
         if (most := limits.fall if fall else limits.rise) is None:
             continue
         before, after = (

@@ -151,7 +151,7 @@ def rows_of(logs: Logs) -> pd.DataFrame:
     """
     run = {head.location: str(number) for number, head in enumerate(logs.heads, start=1)}
     ids = {
-        key: key if _ID.fullmatch(key) else prompt_id(text)
+        str(key): str(key) if _ID.fullmatch(str(key)) else prompt_id(text)
         for key, text in logs.prompts["prompt"].items()
     }
     frame = logs.responses.assign(
@@ -278,7 +278,8 @@ def read_snapshot(folder: Path) -> Snapshot:
 def _read(folder: Path) -> pd.DataFrame:
     from pyarrow.parquet import ParquetFile
 
-    return ParquetFile(folder / FILE).read().to_pandas()
+    rows: pd.DataFrame = ParquetFile(folder / FILE).read().to_pandas()
+    return rows
 
 
 def snapshot_problems(folder: Path) -> Iterator[str]:

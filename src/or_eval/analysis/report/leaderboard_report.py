@@ -61,11 +61,12 @@ def _all_rows(snapshots: Sequence[tuple[Path, Snapshot]]) -> tuple[pd.DataFrame,
         [one.responses.assign(snapshot=folder.name, date=one.date) for folder, one in snapshots],
         ignore_index=True,
     )
-    of_one = frame.groupby(["benchmark", "model", "date"])["snapshot"].unique()
-    for (_, model, date), folders in of_one.items():  # type: ignore[misc]
-        if len(folders) > 1:
-            both = " and ".join(map(repr, folders[:2]))
-            raise LogError(f"{both} both hold {model!r} of {date}: leave one out")
+    named = frame.drop_duplicates(["benchmark", "model", "date", "snapshot"])
+    for row in records(named[named.duplicated(["benchmark", "model", "date"])]):
+        raise LogError(
+            f"{row['snapshot']!r} and another snapshot both hold {row['model']!r} of "
+            f"{row['date']}: leave one out"
+        )
     keys = ["benchmark", "id"]
     first = frame.drop_duplicates(keys).set_index(keys)[list(RECORD)]
     told = frame[keys].join(first, on=keys)

@@ -40,8 +40,6 @@ from or_eval.sources import catalogue
 
 TAG = "or-eval"
 """Tag by which a push knows a data set that an earlier one put there."""
-SNAPSHOT_TAG = "or-eval-snapshot"
-"""Tag of a data set that holds verdicts (:mod:`or_eval.analysis.snapshots`), not prompts."""
 SENSITIVE_TAG = "not-for-all-audiences"
 SOURCES = "or_eval_sources"
 """Key of a card's header under which the licence of each source of its rows stands."""

@@ -27,6 +27,10 @@ SPLIT = "train"
 """The only split of each configuration; it is the one that is loaded by default."""
 
 
+SNAPSHOT_TAG = "or-eval-snapshot"
+"""Tag of a data set that holds verdicts (:mod:`or_eval.analysis.snapshots`), not prompts."""
+
+
 class DatasetFolder(NamedTuple):
     """A folder that may be published.
 
@@ -44,6 +48,11 @@ class DatasetFolder(NamedTuple):
     header: dict[str, Any]
     configurations: dict[str, str | None]
     files: list[str]
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it holds verdicts, not prompts."""
+        return SNAPSHOT_TAG in tags_of(self.header)
 
     def table(self, configuration: str) -> pa.Table:
         """Read the rows of a configuration."""

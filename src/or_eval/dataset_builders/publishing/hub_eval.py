@@ -1,4 +1,4 @@
-"""``eval.yaml`` beside a data set: by it the Hub lists a benchmark, and Inspect runs ``hf/NAME``."""
+"""``eval.yaml`` beside a data set: the Hub lists benchmarks by it, and Inspect runs ``hf/NAME``."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def hub_eval(folder: DatasetFolder, repo: str) -> str | None:
             "scorers": [{"name": "model_graded_qa", "args": judge}],
         }
         for name in folder.configurations
-        if set(folder.table(name).column("label").to_pylist()) <= _JUDGED
+        if _labels(folder, name) <= _JUDGED
     ]
-    if not tasks:
+    if not tasks or folder.is_snapshot:
         return None
     said = {
         "name": str(folder.header.get("pretty_name")),
@@ -53,6 +53,14 @@ def hub_eval(folder: DatasetFolder, repo: str) -> str | None:
         "tasks": tasks,
     }
     return yaml.dump(said, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _labels(folder: DatasetFolder, configuration: str) -> set[str]:
+    """Give the labels of a configuration; that of no prompt where it can't be read."""
+    try:
+        return set(folder.table(configuration).column("label").to_pylist())
+    except (OSError, ValueError, KeyError):
+        return {""}  # a push is refused for it, but its files are shown before
 
 
 class _Plain(yaml.SafeDumper):

@@ -18,6 +18,7 @@ from or_eval.dataset_builders.publishing.dataset_folder import (
     configurations_of,
     tags_of,
 )
+from or_eval.dataset_builders.publishing.hub_eval import EVAL, hub_eval
 from or_eval.hostile_text import shortened, visible
 from or_eval.key_like import without_keys
 from or_eval.sources.errors import shown
@@ -41,7 +42,7 @@ _TO_DO = {
     412: _CHANGED,
     429: f"too many requests: wait some minutes and {_AGAIN}",
 }
-_NOT_DATA = {CARD, ".gitattributes", ".gitignore", "LICENSE", "LICENSE.md", "LICENSE.txt"}
+_NOT_DATA = {CARD, EVAL, ".gitattributes", ".gitignore", "LICENSE", "LICENSE.md", "LICENSE.txt"}
 
 
 class Target(NamedTuple):
@@ -189,6 +190,8 @@ def pushed_files(folder: DatasetFolder, repo: str) -> dict[str, Path | bytes]:
     """Give the files of a push by their paths in the repository, or what is in them."""
     files: dict[str, Path | bytes] = {path: folder.path / path for path in folder.files}
     files[CARD] = card_for(folder, repo).encode()
+    if EVAL not in files and (said := hub_eval(folder, repo)) is not None:
+        files[EVAL] = said.encode()
     return files
 
 

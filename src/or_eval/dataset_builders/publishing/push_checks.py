@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from or_eval.analysis.snapshots import ABOUT, snapshot_problems
 from or_eval.dataset_builders.engine.rows import RESPONSE, columns
-from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SNAPSHOT_TAG, SOURCES, TAG
+from or_eval.dataset_builders.publishing.data_card import SENSITIVE_TAG, SOURCES, TAG
 from or_eval.dataset_builders.publishing.dataset_folder import CARD, DatasetFolder, tags_of
 from or_eval.dataset_builders.publishing.licences import NOT_STATED, licence_problem
 from or_eval.dataset_builders.publishing.local_paths import (
@@ -40,7 +40,6 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
     """Give everything that is wrong with a data set, a line each; secrets must be in no file."""
     found = [*_card_problems(folder), *_file_problems(folder)]
     found += _leaks_of_other_files(folder, secrets)
-    snapshot = is_snapshot(folder)
     labels: dict[str, tuple[str, str]] = {}
     sources: Counter[str] = Counter()
     for name, path in folder.configurations.items():
@@ -53,7 +52,7 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
             continue
         rows = table.to_pylist()
         told = _first(_leaks(table, rows, secrets))
-        if snapshot:
+        if folder.is_snapshot:
             pass  # its own rows are looked at below
         elif wrong := _schema_problem(table.schema):
             told.append(wrong)
@@ -61,7 +60,7 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
             told += _row_problems(name, rows, labels)
             sources.update(str(row["source"]) for row in rows)
         found += [f"{path}: {problem}" for problem in told]
-    if snapshot:
+    if folder.is_snapshot:
         return [*found, *snapshot_problems(folder.path)]
     found += _licence_problems(folder, sources)
     toxic = any(label == Label.TOXIC.value for label, _ in labels.values())
@@ -70,14 +69,9 @@ def problems(folder: DatasetFolder, secrets: Secrets) -> list[str]:
     return found
 
 
-def is_snapshot(folder: DatasetFolder) -> bool:
-    """Tell whether a data set holds verdicts, not prompts."""
-    return SNAPSHOT_TAG in tags_of(folder.header)
-
-
 def _card_problems(folder: DatasetFolder) -> Iterator[str]:
     for key in ("license", "language", "pretty_name", "configs"):
-        if not folder.header.get(key) and not (key == "language" and is_snapshot(folder)):
+        if not folder.header.get(key) and not (key == "language" and folder.is_snapshot):
             yield f"{CARD}: the header has no '{key}'"
     if TAG not in tags_of(folder.header):
         yield f"{CARD}: the header lacks the tag {TAG}, by which a later push knows the set"
@@ -112,7 +106,7 @@ def _file_problems(folder: DatasetFolder) -> Iterator[str]:
     for path in folder.files:
         if (folder.path / path).is_symlink():
             yield f"{path}: is a link; put the file itself there"
-        elif path == ABOUT and is_snapshot(folder):
+        elif path == ABOUT and folder.is_snapshot:
             pass
         elif path not in named and path.casefold().endswith(_DATA):
             yield f"{path}: belongs to no configuration of the card"

@@ -29,13 +29,12 @@ from or_eval.analysis.wording import named
 from or_eval.dataset_builders.errors import BuildError
 from or_eval.dataset_builders.publishing.data_card import (
     REPOSITORY,
-    SNAPSHOT_TAG,
     TAG,
     cell,
     languages_of,
     size_of,
 )
-from or_eval.dataset_builders.publishing.dataset_folder import CARD, SPLIT
+from or_eval.dataset_builders.publishing.dataset_folder import CARD, SNAPSHOT_TAG, SPLIT
 from or_eval.dataset_builders.publishing.licences import licence_problem
 from or_eval.dataset_builders.publishing.local_paths import without_folders
 from or_eval.schema import Label
