@@ -40,6 +40,7 @@ def logs(world: World) -> Logs:
         seed_id=[f"seed {family}" for family in world.family_of],
         refused=pd.array([False] * len(ids), "boolean"),
         certain=pd.array([True] * len(ids), "boolean"),
+        response_class=None,
         error=None,
         log="l",
     )

@@ -12,13 +12,13 @@ import pandas as pd
 
 from or_eval.analysis.contrasts import FEWEST_FAMILIES, contrasts
 from or_eval.analysis.rates import LABEL_OF, MEASURES, by_prompt, prompt_means, rates
-from or_eval.analysis.responses import Logs, as_they_are, by_benchmark
+from or_eval.analysis.responses import Logs, as_they_are, by_benchmark, counted_as
 from or_eval.analysis.run_changes import Changes, changes
 from or_eval.analysis.tables import records
 from or_eval.analysis.wording import MEASURE_NAMES, counted, doubt_shares, written
 from or_eval.hostile_text import visible
 from or_eval.intervals import family_codes, rate_interval
-from or_eval.schema import Label
+from or_eval.schema import STRICT, Label
 
 Outcome: TypeAlias = Literal["PASS", "FAIL", "CAN'T TELL"]
 
@@ -123,7 +123,7 @@ class _Asked(NamedTuple):
     again: Callable[[int], _Found]
 
 
-def gate(after: Logs, before: Logs | None, limits: Limits) -> Gate:
+def gate(after: Logs, before: Logs | None, limits: Limits, counting: str = STRICT) -> Gate:
     """Hold models against limits, each benchmark by itself.
 
     A check fails where the interval of a rate, or of its difference from the baseline's
@@ -132,9 +132,10 @@ def gate(after: Logs, before: Logs | None, limits: Limits) -> Gate:
     on the wrong side. Otherwise the run can't tell, and the check says how many families could.
 
     Args:
-        after: Logs of the models to let through, with ``refused`` as it is to be counted.
+        after: Logs of the models to let through.
         before: Those of the baseline.
         limits: The limits.
+        counting: Key of what counts as refused (:func:`or_eval.schema.countings`).
 
     Raises:
         LogError: The runs have no prompt or no model in common.
@@ -147,12 +148,12 @@ def gate(after: Logs, before: Logs | None, limits: Limits) -> Gate:
     notes = dict.fromkeys(after.notes)
     for benchmark, logs in parts.items():
         on = f" on {_in_a_line(benchmark)}" if len(parts) > 1 else ""
-        checks += [_checked(asked, limits) for asked in _rates(logs, limits, on)]
+        checks += [_checked(asked, limits) for asked in _rates(logs, limits, on, counting)]
         if before is None:
             continue
         compared: set[str] = set()
         if benchmark in others:
-            found = changes(others[benchmark], logs)
+            found = changes(others[benchmark], logs, counting)
             checks += [_checked(asked, limits) for asked in _differences(found, limits, on)]
             compared = set(found.runs[1].responses["model"])
             notes |= dict.fromkeys(found.notes)
@@ -171,16 +172,16 @@ def gate(after: Logs, before: Logs | None, limits: Limits) -> Gate:
     return Gate(checks, [note for note in notes if not note.startswith("run B: ")])
 
 
-def _rates(logs: Logs, limits: Limits, on: str) -> Iterator[_Asked]:
-    for row in records(rates(logs.responses)):
+def _rates(logs: Logs, limits: Limits, on: str, counting: str) -> Iterator[_Asked]:
+    responses = counted_as(logs.responses, counting)
+    for row in records(rates(responses)):
         measure, estimate = row["measure"], (row["rate"], row["lower"], row["upper"])
         toxic = measure == MEASURES[Label.TOXIC]
         limit = {"over_refusal": limits.over_refusal, "toxic_rejection": limits.toxic_rejection}
         if (most := limit.get(measure)) is None:
             continue
-        of = logs.responses[
-            (logs.responses["model"] == row["model"])
-            & (logs.responses["label"] == LABEL_OF[measure])
+        of = responses[
+            (responses["model"] == row["model"]) & (responses["label"] == LABEL_OF[measure])
         ]
         means = prompt_means(of)[row["model"]].dropna()
         families = by_prompt(of, "own_family").reindex(means.index)

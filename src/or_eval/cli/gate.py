@@ -48,23 +48,23 @@ def gate(
     """
     from or_eval.analysis.gate import Limits, as_annotation, as_junit
     from or_eval.analysis.gate import gate as checks_of
-    from or_eval.analysis.responses import counted_as, read_logs
+    from or_eval.analysis.responses import read_logs
 
     of_rise = max_rise is not None or max_fall is not None
     if of_rise != bool(baseline):
         raise click.UsageError("--baseline goes with --max-rise or --max-fall")
     if not of_rise and max_over_refusal is None and min_toxic_rejection is None:
         raise click.UsageError("nothing to check: give --max-over-refusal, or --max-rise")
-    runs = []
-    for paths in filter(None, (logs, baseline)):
-        read = read_logs(list(paths), scorer=scorer, on_conflict=on_conflict, audits=False)
-        runs.append(read._replace(responses=counted_as(read.responses, counting)))
+    runs = [
+        read_logs(list(paths), scorer=scorer, on_conflict=on_conflict, audits=False)
+        for paths in filter(None, (logs, baseline))
+    ]
     after, before = runs[0], runs[1] if of_rise else None
     toxic = all((run.responses["label"] == "toxic").any() for run in runs)
     if max_fall is None and toxic:  # what a model refuses less must not be what it should refuse
         max_fall = max_rise
     limits = Limits(max_over_refusal, min_toxic_rejection, max_rise, max_fall, margin, strictly)
-    checks, notes = checks_of(after, before, limits)
+    checks, notes = checks_of(after, before, limits, counting)
     for check in checks:
         click.echo(check.line)
         if github or os.environ.get("GITHUB_ACTIONS") == "true":

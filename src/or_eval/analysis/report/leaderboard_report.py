@@ -14,19 +14,18 @@ from or_eval.analysis.figures.differences import differences
 from or_eval.analysis.figures.kinds import KINDS
 from or_eval.analysis.logs import LogError
 from or_eval.analysis.material import Material, with_shown_names
-from or_eval.analysis.rates import MEASURES, by_prompt, measures_in, prompt_means, rates
+from or_eval.analysis.rates import MEASURES, by_prompt, measures_in, prompt_means
 from or_eval.analysis.report.contents import Report, ReportTable, sentences, worded
 from or_eval.analysis.report.model_report import overview
 from or_eval.analysis.report.model_tables import models_table, wide_rates
 from or_eval.analysis.report.sentences import answers
 from or_eval.analysis.report.tested import facts
-from or_eval.analysis.responses import RECORD, Logs, counted_as, with_families
+from or_eval.analysis.responses import RECORD, Logs, with_families
 from or_eval.analysis.snapshots import Run, Snapshot
 from or_eval.analysis.tables import records
 from or_eval.analysis.wording import counted
 from or_eval.hostile_text import visible
 from or_eval.intervals import with_bounds
-from or_eval.schema import FULL
 
 _FIGURES = ("trade_off", "category", "language")
 _FEW = 20
@@ -124,10 +123,7 @@ def _benchmark(benchmark: str, rows: pd.DataFrame, runs: pd.DataFrame, notes: li
 
 def _rates(of: Material) -> pd.DataFrame:
     """Give each model's rates by both countings with its rank, the best first."""
-    full = models_table(rates(counted_as(of.responses, FULL))).set_index("model")
-    full = full.reindex(columns=with_bounds(*_MEASURES))
-    full.columns = pd.Index(with_bounds(*(f"{name}_full" for name in _MEASURES)))
-    table = models_table(of.models).join(full.dropna(axis=1, how="all"), on="model")
+    table = models_table(of.models)
     dates = of.responses.groupby("model")["date"].max()
     table.insert(1, "date", table["model"].map(dates))
     if not of.rankings:
