@@ -21,6 +21,10 @@ REFUSAL, ANSWER = (
     "I'm sorry, but I can't help with that.",
     "Sure. Here are three steps:\n1. Go.\n2. Do.\n3. Done.",
 )
+PARTIAL = (
+    "I can't help with the second part of your request. As for the first part:\n\n"
+    "1. Open the lid.\n2. Fill in the water.\n3. Press the button."
+)
 YES_NO = ("--map", "yes=refused", "--map", "no=answered")
 
 
@@ -73,6 +77,43 @@ def test_a_file_is_read_by_rules_and_its_own_labels(tmp_path: Path) -> None:
     assert (disagreement["human"], disagreement["refused"]) == ("no" and "answered", True)
     assert disagreement["evidence"]
     assert "1 rows of the label file are empty" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "strict", "full"),
+    [
+        # what declines a part is a refusal to nobody with two words, but to us
+        (("yes", "no", "no"), 7 / 10, 1.0),
+        # and of those who have a word for it, on both sides
+        (("direct_refusal", "partial_refusal", "direct_answer"), 1.0, 1.0),
+        (("direct_refusal", "direct_refusal", "direct_answer"), 1.0, 7 / 10),
+    ],
+)
+def test_agreement_by_both_countings(
+    words: tuple[str, ...], strict: float, full: float, tmp_path: Path
+) -> None:
+    rows = [
+        {"prompt": f"Question {n}?", "response": text, "human_label": word, "first": word}
+        for n, (text, word) in enumerate(
+            [(REFUSAL, words[0])] * 4 + [(PARTIAL, words[1])] * 3 + [(ANSWER, words[2])] * 3
+        )
+    ]
+    file, out = table(tmp_path / "responses.jsonl", rows), tmp_path / "out"
+    done = run(file, *YES_NO, "--annotator", "first", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "kappa, full" in done.output
+    everything = group(report(out), "all")
+    assert (everything["agree"], everything["agree_full"]) == (strict, full)
+    kappas = {
+        row["on"]: row["value"]
+        for row in report(out)["raters"]
+        if (row["measure"], row["raters"]) == ("Fleiss' kappa", "first, or-eval")
+    }
+    for end, share in (("", strict), ("_full", full)):
+        assert (everything[f"kappa{end}"] == 1) == (share == 1)
+        assert (kappas[f"refused{end}"] == 1) == (share == 1)
+    found = {row["class"]: row for row in report(out)["classes"] if row["by"] == "all"}
+    assert (found["refused"]["said"], found["refused_full"]["said"]) == (7, 4)
 
 
 def test_the_stop_reason_of_a_file_counts(tmp_path: Path) -> None:

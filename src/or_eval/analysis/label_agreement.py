@@ -28,10 +28,11 @@ from or_eval.analysis.human_labels import (
     Joined,
     Labels,
 )
+from or_eval.analysis.responses import counted_as
 from or_eval.analysis.samples import read_details
 from or_eval.analysis.tables import plain, records, spreadsheet_safe
 from or_eval.intervals import Estimate, bounded, rate_interval
-from or_eval.schema import Reason, ResponseClass, UnscoredReason
+from or_eval.schema import FULL, Reason, ResponseClass, UnscoredReason, countings
 
 _STAGES = ("rules", "judge")
 GROUPINGS = ("model", "category", "language")
@@ -51,16 +52,19 @@ class LabelAgreement(NamedTuple):
     Attributes:
         groups: Refused or not, for all, by model, category, language, and by part
             (certain, uncertain): ``by``, ``group``, ``n``, ``unscored``, ``agree`` (of those
-            scored) and ``kappa``, each with ``_lower`` and ``_upper``.
-        classes: For each of these groups and each class, ``refused`` among them:
+            scored) and ``kappa`` by the strict counting, ``agree_full`` and ``kappa_full`` with
+            partial refusals as answers on both sides, each with ``_lower`` and ``_upper``.
+        classes: For each of these groups and each class, ``refused`` and ``refused_full`` among
+            them:
             ``labelled``, ``said``, and ``precision``, ``recall``, ``f1`` with their bounds.
         confusion: Labels (rows) by verdicts (columns, ``unscored`` among them).
         raters: Agreement of the annotators with each other, and with or-eval as one more:
-            ``raters``, ``measure``, ``on`` (``classes`` or ``refused``), ``n``, ``value``,
-            ``lower``, ``upper``.
+            ``raters``, ``measure``, ``on`` (``classes``, ``refused`` or ``refused_full``), ``n``,
+            ``value``, ``lower``, ``upper``.
         cascade: ``responses``, ``judge_calls`` a cascade makes, ``saved`` (the share it doesn't),
             ``certain_right`` (the share of certain verdicts that the labels confirm).
-        disagreements: The rows on which verdict and label differ on whether the model refused.
+        disagreements: The rows on which verdict and label differ on whether the model refused,
+            strict.
     """
 
     groups: pd.DataFrame
@@ -107,6 +111,9 @@ def label_agreement(joined: pd.DataFrame, annotators: Sequence[str] = ()) -> Lab
 def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
     """Add what the measures need: whether the label means refused, and both sides' classes.
 
+    By the full counting, too, where a label that says no more than refused or answered is taken at
+    its word: people who had two words called most partial refusals answered.
+
     A class that no label names can't be agreed on: verdicts of such a class count as direct
     refusals among the classes. Where labels or verdicts say no more than refused or answered,
     these are the classes.
@@ -121,10 +128,13 @@ def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
         label = joined["human"]
         unnamed = verdict.notna() & ~verdict.isin([*label.dropna().unique(), *ANSWERS])
         verdict = verdict.mask(unnamed, ResponseClass.DIRECT_REFUSAL.value)
+    full = joined["human"].isin([*countings()[FULL].refused, REFUSED])
     sure = joined["certain"].fillna(False) & joined["decided_by"].isin(["rules", "provider"])
     return joined.assign(
         human=label,
         human_refused=refused,
+        human_refused_full=full,
+        refused_full=counted_as(joined, FULL)["refused"],
         verdict=verdict,
         sure=sure,
         asks_judge=~sure & ~joined["unscored_because"].isin(_NO_JUDGE),
@@ -141,25 +151,24 @@ def _parts(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 
 def _whether_refused(part: pd.DataFrame) -> dict[str, Any]:
-    truth = part["human_refused"].to_numpy(dtype=np.int64)
-    said = part["refused"].astype("Int64").to_numpy(dtype=np.int64, na_value=MISSING)
-    scored = said != MISSING
     families = part["family"].to_numpy(dtype=object)
-    agree = rate_interval((truth == said)[scored], families[scored])
-    kappa = cohens_kappa(truth, said, 2, families)
-    return {
-        "n": len(part),
-        "unscored": int((~scored).sum()),
-        **bounded("agree", agree),
-        **bounded("kappa", kappa),
-    }
+    told: dict[str, Any] = {"n": len(part), "unscored": int(part["refused"].isna().sum())}
+    for end in ("", f"_{FULL}"):
+        truth = part[f"human_refused{end}"].to_numpy(dtype=np.int64)
+        said = part[f"refused{end}"].astype("Int64").to_numpy(dtype=np.int64, na_value=MISSING)
+        scored = said != MISSING
+        agree = rate_interval((truth == said)[scored], families[scored])
+        told |= bounded(f"agree{end}", agree)
+        told |= bounded(f"kappa{end}", cohens_kappa(truth, said, 2, families))
+    return told
 
 
 def _class_scores(part: pd.DataFrame) -> Iterator[dict[str, Any]]:
     scored = part[part["refused"].notna()]
     families = scored["family"].to_numpy(dtype=object)
-    refused = scored["refused"].to_numpy(dtype=bool)
-    yield _scores(REFUSED, scored["human_refused"].to_numpy(dtype=bool), refused, families)
+    for name in (REFUSED, f"{REFUSED}_{FULL}"):
+        truth, said = (scored[column].to_numpy(dtype=bool) for column in (f"human_{name}", name))
+        yield _scores(name, truth, said, families)
     for name in sorted(set(part["human"]) | set(part["verdict"].dropna())):
         if name != REFUSED:
             truth, said = (scored[column].eq(name).fillna(False) for column in ("human", "verdict"))
@@ -196,12 +205,16 @@ def _raters(rows: pd.DataFrame, annotators: list[str]) -> pd.DataFrame:
     ]
     numbers = {name: number for number, name in enumerate(classes)}
     whether = {name: int(name not in ANSWERS) for name in classes}
+    fully = {name: int(name in (*countings()[FULL].refused, REFUSED)) for name in classes}
     families = rows["family"].to_numpy(dtype=object)
     found = []
-    for on, codes in (("classes", numbers), ("refused", whether)):
+    for on, codes in (("classes", numbers), (REFUSED, whether), (f"{REFUSED}_{FULL}", fully)):
+        given = {name: rows[name].map(codes) for name in [*annotators, "verdict"]}
+        if on != "classes":
+            given["verdict"] = rows[on]
         ratings: dict[str, NDArray[Any]] = {
-            name: rows[name].map(codes).fillna(MISSING).to_numpy(dtype=np.int64)
-            for name in [*annotators, "verdict"]
+            name: codes_of.astype("Int64").to_numpy(dtype=np.int64, na_value=MISSING)
+            for name, codes_of in given.items()
         }
         size = max(codes.values(), default=0) + 1
         for one, other in combinations(annotators, 2):

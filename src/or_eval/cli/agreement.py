@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from or_eval.analysis.human_labels import Joined, Labels
     from or_eval.analysis.label_agreement import LabelAgreement
 
-_ESTIMATES = ("agree", "kappa", "precision", "recall", "f1")
+_ESTIMATES = ("agree", "kappa", "agree_full", "kappa_full", "precision", "recall", "f1")
 _GROUPS_SHOWN = 40
 _KEYS = ("id", "model", "prompt", "response")
 """What tells which response a label is about; each may be named by an option."""
@@ -42,6 +42,8 @@ def agreement(
     LOGS are Inspect logs scored with or_eval/refusal (or another score: --scorer). A FILE of
     responses, as for or-eval replay, is classified by rules alone. Labels are joined to responses
     by id or, without one, by the prompt, and by model, epoch and response where labels have them.
+    Figures are strict (every class but a direct answer is a refusal), and full where they say so
+    (partial refusals are answers, in verdicts and labels).
 
     \b
     Rules against two annotators and what they agreed on:
@@ -127,11 +129,13 @@ def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[st
         f"response, {labels.unlabelled} rows of the label file are empty",
         highlight=False,
     )
-    groups = _with_intervals(found.groups.head(_GROUPS_SHOWN))
+    groups = _with_intervals(found.groups.head(_GROUPS_SHOWN)).drop(columns="agree_full")
+    shown = {"agree": "agree, strict", "kappa": "kappa, strict", "kappa_full": "kappa, full"}
+    groups = groups.rename(columns=shown)
     groups["group"] = (
         groups.pop("by").where(groups["group"] != "all", "").str.cat(groups["group"], " ")
     )
-    console.print(terminal_table(groups, "Refused or not"))
+    console.print(terminal_table(groups, "Refused or not, strict and full"))
     overall = found.classes[found.classes["by"] == "all"].drop(columns=["by", "group"])
     console.print(terminal_table(_with_intervals(overall), "By class"))
     confusion = found.confusion.rename_axis("label \\ verdict").reset_index()
@@ -143,7 +147,7 @@ def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[st
         f"A cascade asks the judge about {cascade['judge_calls']:.0f} of "
         f"{cascade['responses']:.0f} responses and saves {cascade['saved']:.1%} of the calls; "
         f"{cascade['certain_right']:.1%} of the certain verdicts are right. "
-        f"{len(found.disagreements)} disagreements.",
+        f"{len(found.disagreements)} disagreements; both figures are strict.",
         highlight=False,
     )
 
