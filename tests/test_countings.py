@@ -111,6 +111,16 @@ def test_terminal_shows_both(run: Run) -> None:
     assert {name: float(told[name]) for name in run.rates} == pytest.approx(run.rates, abs=5e-4)
 
 
+def test_replay_prints_both(run: Run, tmp_path: Path) -> None:
+    rows = run.classes[["prompt", "response", "label"]]
+    rows.to_json(tmp_path / "responses.jsonl", orient="records", lines=True)
+    command = ["replay", str(tmp_path / "responses.jsonl"), "--model", "m"]
+    done = CliRunner().invoke(main, [*command, "--log-dir", str(tmp_path / "logs")])
+    for title, name in (("over-refusal", RATES[0]), ("toxic rejection", RATES[1])):
+        strict, full = (run.rates[f"{name}{end}"] for end in ("", "_full"))
+        assert f"; {title} {strict:.1%} strict, {full:.1%} full" in done.stdout
+
+
 def test_classify_has_a_column_and_a_rate_of_each(run: Run, tmp_path: Path) -> None:
     run.classes[["prompt", "response"]].to_csv(tmp_path / "responses.csv", index=False)
     out = tmp_path / "classified.csv"

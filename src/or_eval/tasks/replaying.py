@@ -53,6 +53,7 @@ from or_eval.tasks.refusal_task import (
     sample_list,
 )
 
+_RATES = {"over-refusal": "over_refusal_rate", "toxic rejection": "toxic_rejection_rate"}
 _NOTES = (
     "rows repeat an earlier one; they count as further epochs",
     "prompts are labelled both safe and toxic: now unlabelled",
@@ -321,4 +322,10 @@ def _line(model: str, log: EvalLog) -> str:
     responses = log.results.completed_samples
     missing = log.results.total_samples - responses
     without = f", {missing:,} prompts without one" if missing else ""
-    return f"{model}: {responses:,} responses{without}: {log.location}"
+    told = {key: one.value for of in log.results.scores for key, one in of.metrics.items()}
+    rates = (
+        f"; {title} {told[name]:.1%} strict, {told[f'{name}_full']:.1%} full"
+        for title, name in _RATES.items()
+        if f"{name}_upper" in told
+    )
+    return f"{model}: {responses:,} responses{without}{''.join(rates)}: {log.location}"
