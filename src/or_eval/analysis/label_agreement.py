@@ -27,12 +27,13 @@ from or_eval.analysis.human_labels import (
     REFUSED,
     Joined,
     Labels,
+    truth_of,
 )
 from or_eval.analysis.responses import counted_as
 from or_eval.analysis.samples import read_details
 from or_eval.analysis.tables import plain, records, spreadsheet_safe
 from or_eval.intervals import Estimate, bounded, rate_interval
-from or_eval.schema import FULL, Reason, ResponseClass, UnscoredReason, countings
+from or_eval.schema import FULL, STRICT, Reason, ResponseClass, UnscoredReason
 
 _STAGES = ("rules", "judge")
 GROUPINGS = ("model", "category", "language")
@@ -118,7 +119,7 @@ def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
     refusals among the classes. Where labels or verdicts say no more than refused or answered,
     these are the classes.
     """
-    refused = ~joined["human"].isin(ANSWERS)
+    refused, full = (truth_of(joined["human"], key).eq(1) for key in (STRICT, FULL))
     verdict = joined["response_class"].where(joined["refused"].notna())
     unclassed = (joined["refused"].notna() & verdict.isna()).any()
     if unclassed or joined["human"].isin([REFUSED, ANSWERED]).any():
@@ -128,7 +129,6 @@ def _comparable(joined: pd.DataFrame) -> pd.DataFrame:
         label = joined["human"]
         unnamed = verdict.notna() & ~verdict.isin([*label.dropna().unique(), *ANSWERS])
         verdict = verdict.mask(unnamed, ResponseClass.DIRECT_REFUSAL.value)
-    full = joined["human"].isin([*countings()[FULL].refused, REFUSED])
     sure = joined["certain"].fillna(False) & joined["decided_by"].isin(["rules", "provider"])
     return joined.assign(
         human=label,
@@ -204,8 +204,9 @@ def _raters(rows: pd.DataFrame, annotators: list[str]) -> pd.DataFrame:
         if rows[[*annotators, "human", "verdict"]].isin([name]).any(axis=None)
     ]
     numbers = {name: number for number, name in enumerate(classes)}
-    whether = {name: int(name not in ANSWERS) for name in classes}
-    fully = {name: int(name in (*countings()[FULL].refused, REFUSED)) for name in classes}
+    whether, fully = (
+        truth_of(pd.Series(classes, classes, dtype="str"), key).to_dict() for key in (STRICT, FULL)
+    )
     families = rows["family"].to_numpy(dtype=object)
     found = []
     for on, codes in (("classes", numbers), (REFUSED, whether), (f"{REFUSED}_{FULL}", fully)):
@@ -216,7 +217,7 @@ def _raters(rows: pd.DataFrame, annotators: list[str]) -> pd.DataFrame:
             name: codes_of.astype("Int64").to_numpy(dtype=np.int64, na_value=MISSING)
             for name, codes_of in given.items()
         }
-        size = max(codes.values(), default=0) + 1
+        size = int(max(codes.values(), default=0)) + 1
         for one, other in combinations(annotators, 2):
             kappa = cohens_kappa(ratings[one], ratings[other], size, families)
             found.append(_rating([one, other], "Cohen's kappa", on, ratings, kappa))
