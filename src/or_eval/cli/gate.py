@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from or_eval.cli.options import options
+from or_eval.schema import countings
 
 if TYPE_CHECKING:
     from or_eval.analysis.conflicts import OnConflict
@@ -74,6 +75,7 @@ def gate(
             "no limit on toxic prompts, so a model that answers everything passes; "
             "--min-toxic-rejection sets one"
         )
+    notes.append(f"all rates are {counting}: {countings()[counting].definition}")
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if junit is not None:
