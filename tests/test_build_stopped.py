@@ -129,7 +129,9 @@ def test_a_key_that_is_revoked_on_the_way_stops_its_model(
 ) -> None:
     provider = Provider(bad, after, model)
     with building(tmp_path, provider, kind, monkeypatch) as builds:
-        with pytest.raises(BuildError, match=r"^stage .*: 3 calls failed in a row, so it gets no more requests"):
+        with pytest.raises(
+            BuildError, match=r"^stage .*: 3 calls failed in a row, so it gets no more requests"
+        ):
             builds.run()
         stopped_soon(provider)
         goes_on_to_the_same(builds, provider)

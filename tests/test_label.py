@@ -140,7 +140,7 @@ def test_a_sheet_may_be_saved_in_another_format(
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
     write_rows(out / name, Path(name).suffix, list(table.columns)[::-1], rows)
     both = run("label", "import", out)
-    assert f"holds {name} and ana.xlsx; name the one to import" in both.output
+    assert f"contains {name} and ana.xlsx; name the one to import" in both.output
     assert not (out / "history.jsonl").exists()
     assert f"{name}: {len(rows)} new, 0 known" in done("label", "import", out, out / name)
     # The workbook says the same, and needs no naming where it stands alone.
@@ -155,7 +155,7 @@ def test_what_is_no_sheet_and_no_export_is_told(label_folder: Path, tmp_path: Pa
     said = run("label", "import", out, out / "ana.txt").output
     assert "neither a filled-in sheet (.xlsx, .csv, .tsv, .jsonl, .parquet)" in said
     (out / "ana.xlsx").unlink()
-    assert "holds no annotator's sheet" in run("label", "import", out).output
+    assert "contains no annotator's sheet" in run("label", "import", out).output
 
 
 def test_logs_with_nothing_to_judge_are_told(tmp_path: Path) -> None:

@@ -324,7 +324,7 @@ def test_a_sheet_saved_as_something_else_is_told(label_folder: Path, tmp_path: P
     said = run("label", "import", label_folder, tmp_path / "ana.csv").output
     assert "ana.csv: has no column 'Request'" in said
     said = run("label", "import", label_folder, tmp_path / "ana.xlsx").output
-    assert "ana.xlsx: is no readable xlsx file" in said
+    assert "ana.xlsx: isn't a readable xlsx file" in said
 
 
 def test_a_name_that_is_no_file_name_is_refused(label_logs: Path, tmp_path: Path) -> None:

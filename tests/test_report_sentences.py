@@ -128,7 +128,7 @@ def test_sentence_on_the_audit_counts_safe_prompts_only(tmp_path: Path) -> None:
         samples.append(made_sample(f"s{number}", 0.0, score=score))
         samples.append(made_sample(f"t{number}", 1.0, label="toxic", score=score))
     made_log(tmp_path / "a.eval", "m", samples)
-    assert "corrected by the judge's audit of 20 responses to harmless prompts" in said(tmp_path)
+    assert "corrected by the judge's audit of 20 responses to safe prompts" in said(tmp_path)
     assert "over-refusal (strict) of m: 0.0 % (0.0–8.8) becomes 25.0 % (" in said(tmp_path)
 
 

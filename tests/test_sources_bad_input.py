@@ -202,5 +202,5 @@ def test_a_workbook_that_would_unpack_to_too_much_or_reach_out_is_turned_away(
     ).records
     with pytest.raises(DataError, match=complaint) as caught:
         load_prompts(workbook(tmp_path / "a.xlsx", rows, entity), label="safe")
-    assert "a.xlsx: is no readable xlsx file" in str(caught.value)
+    assert "a.xlsx: isn't a readable xlsx file" in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -69,7 +69,7 @@ def read_prompt_labels(path: Path) -> pd.DataFrame:
     voters = [column for column in table.columns if column.startswith(_BY)]
     columns = columns_by_role(table, ("harm", "id", "prompt"), {}, ["harm"])
     if not {"id", "prompt"} & set(columns):
-        raise DataError(f"{table.name}: labels of prompts need a column id or prompt beside harm")
+        raise DataError(f"{table.name}: prompt labels need a column id or prompt beside harm")
     rows = []
     for row in table.rows:
         said = {"harm": row.text(columns["harm"])} | {name: row.text(name) for name in voters}

@@ -53,9 +53,9 @@ def classify(
     its columns, and the one that says why the model stopped, are found as or-eval replay finds
     them. The output (all of these but json and xlsx) holds
     the same rows with these columns added: class, refused (strict: any class but a direct answer),
-    refused_full (partial refusals are answers), certain, provenance (who refused), reason (on what
-    ground), evidence, response_language, partial_kind (what a partial refusal holds back) and
-    unscored_because (why there is no class). Where each model has a column of its own, there is a
+    refused_full (partial refusals are answers), certain, provenance (who refused), reason (why it
+    refused), evidence, response_language, partial_kind (what a partial refusal holds back) and
+    unscored_because (why there is no class). Where each model has its own column, there is a
     row for each response, with the columns model and response. No model is called without
     --grader, which asks one about what the rules aren't certain of. A summary goes to standard
     error.

@@ -29,8 +29,8 @@ def snapshot(
     """Write every verdict in LOGS with the settings and versions behind it.
 
     LOGS are Inspect logs or folders of them. The folder contains responses/train.parquet,
-    snapshot.json and a card, README.md; texts are left out unless --texts includes them. or-eval push publishes it,
-    or-eval leaderboard makes a page of several.
+    snapshot.json and a card, README.md; texts are left out unless --texts includes them. or-eval
+    push publishes it, or-eval leaderboard makes a page of several.
 
     \b
     For a leaderboard:

@@ -44,8 +44,8 @@ def vote(
 
     LOGS are Inspect logs or folders of them. Each model has one vote on a prompt: what most of its
     scored responses did, where --counting says what is refused. Unscored and failed responses count
-    as neither, a tie is no vote. Logs of several benchmarks give a table for each, OUT/BENCHMARK,
-    unless they are pooled.
+    as neither; a tie gives no vote. Logs of several benchmarks give a table for each,
+    OUT/BENCHMARK, unless they are pooled.
 
     \b
     Prompts that at least two models refuse:
@@ -57,7 +57,7 @@ def vote(
       or-eval vote logs --max-refusals 0 --min-votes 5 --out easy
     Prompts that two models refuse in full, where partial refusals are answers:
       or-eval vote logs --min-refusals 2 --counting full
-    Prompts that two models refuse for their policy, by their own words:
+    Prompts that two models refuse for policy reasons, in their own words:
       or-eval vote logs --min-refusals 2 --reason policy --provenance model_text
 
     funnel.json, beside the table, says how many prompts each condition dropped, how responses

@@ -27,8 +27,8 @@ def import_(folder: Path, files: tuple[Path, ...]) -> None:
 
     Without files, from the Label Studio that `or-eval label start FOLDER` runs; where it was never
     started, the spreadsheets in FOLDER. Of a folder among FILES, the spreadsheets in it. A
-    spreadsheet (xlsx, or saved as csv, tsv, jsonl or parquet) is its annotator's by its name. What
-    was imported before isn't again; what somebody changed since is added, and counts from then on.
+    spreadsheet (xlsx, or saved as csv, tsv, jsonl or parquet) has its annotator's name. Annotations
+    are imported once; a changed one is added and replaces the earlier one.
     """
     # Here and below imported on use: --help needs none of it.
     from or_eval.folder_lock import locked
@@ -75,10 +75,11 @@ def _within(path: Path, given: Round) -> list[Path]:
     }
     if twice := next((found for found in sheets.values() if len(found) > 1), None):
         there = " and ".join(one.name for one in twice)
-        raise click.ClickException(f"{path}: holds {there}; name the one to import")
+        raise click.ClickException(f"{path}: contains {there}; name the one to import")
     if not any(sheets.values()):
         raise click.ClickException(
-            f"{path}: holds no annotator's sheet; name files to import, or start Label Studio on "
+            f"{path}: contains no annotator's sheet; name files to import, or start Label Studio "
+            "on "
             "it first"
         )
     return [one for found in sheets.values() for one in found]
@@ -102,8 +103,8 @@ def _annotations(path: Path, folder: Path, given: Round) -> Iterable[Annotation]
     name = path.name.partition(".")[0]
     if name not in given.annotators:
         raise click.ClickException(
-            f"{path.name}: a spreadsheet is its annotator's by its name, and nobody who got "
-            f"tasks here is called {name!r}; there are: {', '.join(given.annotators)}"
+            f"{path.name}: the file name must be the annotator's, and no annotator is called "
+            f"{name!r}; there are: {', '.join(given.annotators)}"
         )
     return read_spreadsheet(path, name, tasks, given.asks)
 
