@@ -98,7 +98,7 @@ def _benchmark(benchmark: str, rows: pd.DataFrame, runs: pd.DataFrame, notes: li
         if name in of.splits
     }
     tables = [
-        worded("models", table),
+        worded("models", table, "leaderboard-models"),
         worded("changes", changed, "leaderboard-changes")._replace(opened=len(changed) <= _FEW),
         *(worded(f"models-by-{n}", wide, "models-by", column=n) for n, wide in splits.items()),
     ]
