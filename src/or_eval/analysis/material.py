@@ -331,10 +331,10 @@ class Material:
     @property
     def corrected_for_labels(self) -> pd.DataFrame:
         """Rates over the prompts whose label is right, by both countings; empty without any."""
-        if self.prompt_audit is None or self.other.prompt_audit is None:
+        own, other = self.prompt_audit, self.other.prompt_audit
+        if own is None or other is None:
             return pd.DataFrame()
-        own, other = (of.prompt_audit.corrected for of in (self, self.other))
-        return with_other(own, other, self.counting, "rate")
+        return with_other(own.corrected, other.corrected, self.counting, "rate")
 
 
 def material(

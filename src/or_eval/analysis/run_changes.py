@@ -68,12 +68,9 @@ def changes(before: Logs, after: Logs, counting: str = STRICT) -> Changes:
     a, b, notes = _same_prompts(a, b)
     if left_out := sorted({*left_out_of_a, *left_out_of_b}):
         notes.append(f"models in one run only, left out: {', '.join(left_out)}")
-    own, other = (
-        [run._replace(responses=counted_as(run.responses, key)) for run in (a, b)]
-        for key in (counting, other_counting(counting))
-    )
-    found, beside = (_rates(*runs, models) for runs in (own, other))
-    a, b = own
+    other_key = other_counting(counting)
+    beside = _rates(_counted(a, other_key), _counted(b, other_key), models)
+    a, b = _counted(a, counting), _counted(b, counting)
     votes_a, votes_b = _votes(a), _votes(b)
     flips = [
         _flips(
@@ -84,11 +81,15 @@ def changes(before: Logs, after: Logs, counting: str = STRICT) -> Changes:
     ]
     return Changes(
         (a, b),
-        with_other(found, beside, counting, "difference", *_BY_BOTH),
+        with_other(_rates(a, b, models), beside, counting, "difference", *_BY_BOTH),
         pd.concat(flips, ignore_index=True),
         len(a.prompts),
         notes,
     )
+
+
+def _counted(run: Logs, counting: str) -> Logs:
+    return run._replace(responses=counted_as(run.responses, counting))
 
 
 def _same_prompts(before: Logs, after: Logs) -> tuple[Logs, Logs, list[str]]:

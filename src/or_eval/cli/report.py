@@ -104,14 +104,14 @@ def _print_rates(folder: Path) -> None:
     rows = _rows_of(folder)
     if not rows:
         return
-    named = [*LABEL_OF, "rate_a", "rate_b", "difference", "verdict"]
+    named = [*LABEL_OF, "difference", "verdict"]
     other = other_counting(rows[0]["counting"])
     figures = with_bounds(*named, *(f"{name}_{other}" for name in named))
     wanted = {"benchmark", "model", "label", "counting", "lower", "upper", *figures}
     frame = pd.DataFrame(rows)
     shown = shown_table(frame[[name for name in frame if name in wanted]])
     cells = [[cell.text for cell in row] for row in shown.rows]
-    title = "What changed" if "rate_a" in frame else "Rates"
+    title = "What changed" if "difference" in frame else "Rates"
     Console().print(terminal_table(pd.DataFrame(cells, columns=shown.headers), title))
 
 

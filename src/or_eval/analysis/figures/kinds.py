@@ -120,7 +120,7 @@ _DRAWN: dict[str, Callable[[Material], Figure | None]] = {
     "similarity": _similarity,
     "labels": _labels,
 }
-_BY_CLASS = {"classes", "balance", "similarity", "labels"}
+_BY_CLASS = {"balance", "similarity", "labels"}
 """Those that show nothing that hangs on the counting."""
 
 

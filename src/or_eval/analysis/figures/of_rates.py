@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from or_eval.analysis.figures.drawing import (
@@ -33,8 +32,7 @@ from or_eval.analysis.figures.forms import LEAST, bars, dots, interval_note
 from or_eval.analysis.figures.in_language import named, said
 from or_eval.analysis.figures.of_cells import grey_note, rate_cells
 from or_eval.analysis.rates import LABEL_OF
-from or_eval.intervals import with_bounds
-from or_eval.schema import ResponseClass, countings
+from or_eval.schema import STRICT, ResponseClass, countings
 
 _BOUNDS = ["lower", "upper"]
 _DATA = ["n", "refused", "rate", *_BOUNDS]
@@ -75,8 +73,8 @@ def by_group(rates: pd.DataFrame, column: str) -> Figure | None:
         chart = rate_cells(data, "model", column, order)
         more = [interval_note(data["model"]), *grey_note(data)]
         return figure(name, chart, table, *more, note="of_cells")
-    by_other = data.get("other", data["rate"])
-    domain = shares(np.fmin(data["lower"], by_other), np.fmax(data["upper"], by_other))
+    drawn_at = data.reindex(columns=["lower", "upper", "other"])
+    domain = shares(drawn_at.min(axis=1), drawn_at.max(axis=1))
     along = {
         "scale": alt.Scale(domain=domain, nice=False, zero=False),
         "axis": rate_axis(said("Over-refusal rate"), domain),
@@ -152,7 +150,7 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
 
     Args:
         found: Class shares by model (:func:`or_eval.analysis.rates.class_shares`).
-        rates: Rates by model; their intervals stand where refusals end.
+        rates: Rates by model; their intervals stand where what they count as refused ends.
     """
     known = found[found["total"] > 0]
     if known.empty:
@@ -162,7 +160,7 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     ends = with_shown_names(rates, "model").assign(label=rates["measure"].map(LABEL_OF))
     by_rate = ends.sort_values(["measure", "rate"], ascending=[True, False], kind="stable")
     models = list(dict.fromkeys([*by_rate["model"], *sorted(data["model"])]))
-    ends = _ends(ends).dropna(subset=_BOUNDS)
+    ends = ends.dropna(subset=_BOUNDS) if _one_stretch(rates) else ends.iloc[:0]
     names = [named("response_class", name) for name in _CLASSES]
     scale = alt.Scale(domain=names, range=list(_CLASSES.values()))
     colour = alt.Color("response_class:N", title=said("Response class"), scale=scale)
@@ -185,16 +183,11 @@ def class_stack(found: pd.DataFrame, rates: pd.DataFrame) -> Figure | None:
     )
 
 
-def _ends(rates: pd.DataFrame) -> pd.DataFrame:
-    """Give where refusals end, by each counting whose refusals are a stretch of the stack."""
-    if not (other := other_of(rates)):
-        return rates
-    place = ["model", "label", *_BOUNDS]
-    beside = rates[["model", "label", *with_bounds(f"rate_{other}")[1:]]].set_axis(place, axis=1)
-    stretches = [set(list(_CLASSES)[:end]) for end in range(len(_CLASSES))]
-    known = {str(rates["counting"].iloc[0]): rates, other: beside}
-    tables = [of for key, of in known.items() if set(countings()[key].refused) in stretches]
-    return pd.concat([of[place] for of in tables])
+def _one_stretch(rates: pd.DataFrame) -> bool:
+    """Tell whether what counts as refused is a stretch of the stack, which has an end."""
+    counting = str(rates["counting"].iloc[0]) if other_of(rates) else STRICT
+    refused = countings()[counting].refused
+    return refused == set(list(_CLASSES)[: len(refused)])
 
 
 def funnel(rows: pd.DataFrame) -> Figure | None:

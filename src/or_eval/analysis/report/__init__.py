@@ -132,12 +132,12 @@ def write_comparison(
     from or_eval.analysis.run_changes import changes
 
     check_place(Path(out))
-    runs = [
+    one, other = (
         with_shown_names(read_logs(logs, scorer=scorer, on_conflict=on_conflict, audits=False))
         for logs in (before, after)
-    ]
+    )
     with working("Comparing runs"):
-        found = changes(*runs, counting)
+        found = changes(one, other, counting)
     return write_folder(comparison_report(found, scorer), Path(out))
 
 

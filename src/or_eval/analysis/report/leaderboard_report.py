@@ -109,6 +109,7 @@ def _benchmark(benchmark: str, rows: pd.DataFrame, runs: pd.DataFrame, notes: li
     title = f"Over-refusal of {counted(len(table), 'model')} on {visible(benchmark)}"
     return Report(
         kind="leaderboard",
+        counting=of.counting,
         title=title,
         tested={"Models": str(len(table)), **facts(runs, prompts)},
         headline=_first_screen(table),
@@ -137,7 +138,7 @@ def _rates(of: Material) -> pd.DataFrame:
 def _first_screen(table: pd.DataFrame) -> ReportTable:
     ends = ("", "_lower", "_upper", "_lowest", "_highest")
     names = [name + end for name in _MEASURES for end in ends]
-    names = ["model", "rank", "date", *names, *with_bounds("over_refusal_full")]
+    names = ["model", "rank", "date", *names, *with_bounds("over_refusal_full"), "counting"]
     shown = table[[name for name in names if name in table]].dropna(axis=1, how="all")
     return worded("headline", shown, "leaderboard-headline").also("could-be")
 

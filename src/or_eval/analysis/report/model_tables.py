@@ -58,8 +58,8 @@ def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]
     more = "" if alike.empty else "categories-alike"
     yield worded("models", models_table(of.models, alike), more=more)
     by_whom = "corrections-by-people" if of.people else "corrections-by-audit"
-    other = f"_{of.other.counting}"
-    beside = [name for name in of.corrected if other in name and not name.startswith("refused")]
+    other, names = of.other.counting, map(str, of.corrected)
+    beside = [name for name in names if f"_{other}" in name and name != f"refused_{other}"]
     table = of.corrected.reindex(columns=[*_CORRECTED, *beside, "counting"])
     yield worded("corrections", table, by_whom)
     if of.prompt_audit is not None:

@@ -73,14 +73,14 @@ def _countings(of: Material) -> dict[str, Any]:
     other = of.other.counting
     rates = of.models[of.models["n"] > 0]
     apart = (rates["rate"] - rates[f"rate_{other}"]).abs()
-    differing = of.differences
-    verdicts = [] if differing.empty else differing[["verdict", f"verdict_{other}"]].eq(MORE)
+    pairs = records(of.differences)
+    by_one = [row for row in pairs if (row["verdict"] == MORE) != (row[f"verdict_{other}"] == MORE)]
     return {
         "beside": countings()[other].name,
         "other": f"rate_{other}",
         "apart": records(rates.loc[[apart.idxmax()]])[0] if (apart > 0).any() else None,
-        "by_one": 0 if differing.empty else int(verdicts.nunique(axis=1).gt(1).sum()),
-        "compared": len(differing),
+        "by_one": len(by_one),
+        "compared": len(pairs),
     }
 
 
