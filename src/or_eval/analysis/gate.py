@@ -128,7 +128,7 @@ def gate(after: Logs, before: Logs | None, limits: Limits, counting: str = STRIC
 
     A check fails where the interval of a rate, or of its difference from the baseline's
     (:func:`or_eval.analysis.run_changes.changes`), lies beyond its limit. It passes only where a
-    rate beyond the limit and its margin is ruled out, even if all responses without a verdict were
+    rate beyond the limit and its margin is ruled out, even if all responses with no verdict were
     on the wrong side. Otherwise the run can't tell, and the check says how many families could.
 
     Args:
