@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from or_eval import __version__
 from or_eval.analysis.conditions import SYSTEM_PROMPT, settings_of
-from or_eval.analysis.configuration import judge_of, score_params
+from or_eval.analysis.configuration import judge_of, score_params, scorer_version_of
 from or_eval.analysis.logs import LogError, LogHead
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import RECORD, Logs, as_they_are, counted_as, with_families
@@ -77,6 +77,7 @@ class Run(BaseModel):
     system_prompt_sha256: str | None
     task_args: dict[str, str]
     scoring: dict[str, str]
+    scorer_version: str
     judge: str
     packages: dict[str, str]
 
@@ -210,6 +211,7 @@ def _run(head: LogHead, number: str, responses: pd.DataFrame, scorer: str) -> Ru
         ),
         task_args=args,
         scoring={key: str(value) for key, value in score_params(head, scorer).items()},
+        scorer_version=scorer_version_of(head, scorer),
         judge=judge_of(responses, scorer),
         packages={name.replace("-", "_"): version for name, version in spec.packages.items()},
     )

@@ -187,6 +187,7 @@ def _run(folder: Path, run: Run) -> dict[str, object]:
         "system_prompt": (run.system_prompt_sha256 or "none")[:12],
         "settings": ", ".join(map(" ".join, run.settings.items())) or "the model's own",
         "scoring": ", ".join(map(" ".join, run.scoring.items())) or "not told",
+        "scorer_version": run.scorer_version or "not told",
         "judge": run.judge,
         "or_eval": run.packages.get("or_eval", "not told"),
         "inspect": run.packages.get("inspect_ai", "not told"),
