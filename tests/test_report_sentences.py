@@ -102,6 +102,7 @@ def test_models_on_unlabelled_prompts_are_compared(tmp_path: Path) -> None:
     assert run(tmp_path, "--out", tmp_path / "report").exit_code == 0
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "Differences between models in refusals" in page
+    assert "<title>Refusals of a and b on" in page
 
 
 def test_sentences_say_what_makes_rates_less_sure(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def write_report(
     from or_eval.analysis.progress import working
     from or_eval.analysis.report.folder import check_place, write_folder
     from or_eval.analysis.report.model_report import model_report, overview
-    from or_eval.analysis.report.tested import title_of
+    from or_eval.analysis.report.tested import measured, title_of
     from or_eval.analysis.responses import read_logs
 
     check_place(Path(out))
@@ -91,7 +91,7 @@ def write_report(
     if len(reports) == 1:
         [report] = reports.values()
     else:
-        title = f"Over-refusal of {title_of(read.heads)}"
+        title = f"{measured(read.prompts)} of {title_of(read.heads)}"
         report = overview(reports, title, read.prompts)
     return write_folder(report, Path(out), read)
 

@@ -19,7 +19,7 @@ from or_eval.analysis.report.contents import Report, ReportTable, sentences, wor
 from or_eval.analysis.report.model_report import overview
 from or_eval.analysis.report.model_tables import models_table, wide_rates
 from or_eval.analysis.report.sentences import answers
-from or_eval.analysis.report.tested import facts
+from or_eval.analysis.report.tested import facts, measured
 from or_eval.analysis.responses import RECORD, Logs, with_families
 from or_eval.analysis.snapshots import Run, Snapshot
 from or_eval.analysis.tables import records
@@ -51,7 +51,7 @@ def leaderboard_report(snapshots: Sequence[tuple[Path, Snapshot]]) -> Report:
         return next(iter(parts.values()))
     models = counted(rows["model"].nunique(), "model")
     prompts = rows.drop_duplicates("id")
-    return overview(parts, f"Over-refusal of {models} on {len(parts)} benchmarks", prompts)
+    return overview(parts, f"{measured(prompts)} of {models} on {len(parts)} benchmarks", prompts)
 
 
 def _all_rows(snapshots: Sequence[tuple[Path, Snapshot]]) -> tuple[pd.DataFrame, list[str]]:
@@ -106,7 +106,7 @@ def _benchmark(benchmark: str, rows: pd.DataFrame, runs: pd.DataFrame, notes: li
     steps = changed.assign(model=changed["model"] + ", " + changed["to"])
     steps = steps[steps["model"].isin(steps["model"].unique()[:_FEW])]
     figures.append(differences(steps, "leaderboard-changes"))
-    title = f"Over-refusal of {counted(len(table), 'model')} on {visible(benchmark)}"
+    title = f"{measured(prompts)} of {counted(len(table), 'model')} on {visible(benchmark)}"
     return Report(
         kind="leaderboard",
         counting=of.counting,

@@ -15,7 +15,7 @@ from or_eval.analysis.report.browser import browse, concerns, picks
 from or_eval.analysis.report.contents import Browser, Report, ReportTable, worded
 from or_eval.analysis.report.model_tables import model_tables, models_table
 from or_eval.analysis.report.sentences import answers
-from or_eval.analysis.report.tested import facts, log_folder, run_table, title_of
+from or_eval.analysis.report.tested import facts, log_folder, measured, run_table, title_of
 from or_eval.analysis.scorecard import CardCoverage, Scorecard, card_coverage
 from or_eval.analysis.tables import plain, records
 from or_eval.analysis.wording import MEASURE_NAMES
@@ -52,7 +52,7 @@ def model_report(of: Material, card: Scorecard | None = None) -> Report:
     return Report(
         kind="report",
         counting=of.counting,
-        title=f"Over-refusal of {title_of(logs.heads)}",
+        title=f"{measured(logs.prompts)} of {title_of(logs.heads)}",
         tested=facts(runs, logs.prompts),
         headline=_headline(of),
         answers=answers(of, covered, mixed_scoring(logs.heads, logs.responses, scorer)),

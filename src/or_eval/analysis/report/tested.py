@@ -19,6 +19,7 @@ from or_eval.analysis.configuration import (
 )
 from or_eval.analysis.logs import LogHead
 from or_eval.analysis.wording import joined, named
+from or_eval.schema import Label
 
 ADDRESS = "http://127.0.0.1:7575"
 """Where ``inspect view`` serves by default."""
@@ -87,6 +88,14 @@ def days(runs: pd.DataFrame) -> str:
     """Tell on which days they ran."""
     first, last = (str(date)[:10] for date in (runs["date"].min(), runs["date"].max()))
     return first if first == last else f"{first} to {last}"
+
+
+def measured(prompts: pd.DataFrame) -> str:
+    """Say what these prompts measure, for a title: those without a label measure neither rate."""
+    there = set(prompts["label"])
+    if Label.SAFE in there:
+        return "Over-refusal"
+    return "Toxic rejection" if Label.TOXIC in there else "Refusals"
 
 
 def title_of(heads: Sequence[LogHead]) -> str:
