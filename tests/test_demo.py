@@ -24,9 +24,19 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
         partial(or_eval.tasks.starter, category="privacy", per_label=3),
     )
     monkeypatch.setattr("or_eval.cli.demo.MAX_TOKENS", 6)
+    monkeypatch.setattr("or_eval.cli.demo.FIRST_LOOK", 1)
     result = CliRunner().invoke(main, ["demo", "--log-dir", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    logs = [read_eval_log(info) for info in list_eval_logs(str(tmp_path))]
+    [folder] = tmp_path.iterdir()
+    [first] = list_eval_logs(str(folder / "first-look"))
+    assert len(read_eval_log(first).samples) == 2
+    first_table, rest = map(result.output.index, ("over-refusal", "2 of 4, system prompt 'none'"))
+    assert (
+        result.output.index("1 of 4, a first look: the model answers 2 prompts")
+        < first_table
+        < rest
+    )
+    logs = [read_eval_log(info) for info in list_eval_logs(str(folder), recursive=False)]
     assert [log.status for log in logs] == ["success", "success"]
     assert {log.eval.task_args["system_prompt"] for log in logs} == {"none", "safe"}
     assert all(len(log.samples) == 6 for log in logs)
@@ -38,7 +48,6 @@ def test_demo_shows_rates_logs_reports_and_what_comes_next(
         assert f"{rates_in(logs[0])[rate]:.1%}  [" in result.output
         assert f"full: {rates_in(logs[0])[f'{rate}_full']:.1%}" in result.output
     assert "inspect view --log-dir" in result.output
-    [folder] = tmp_path.iterdir()
     for name in ("report", "changes"):
         assert str(folder / name / "index.html") in result.output.replace("\n", "")
     assert [run["system_prompt"] for run in summary_of(folder / "report")["runs"]] == ["none"]

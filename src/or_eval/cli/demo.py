@@ -12,12 +12,15 @@ from or_eval.cli.options import options
 from or_eval.schema import FULL, STRICT, countings
 
 if TYPE_CHECKING:
+    from inspect_ai import Task
     from inspect_ai.log import EvalLog
 
 MODEL = "gguf/smollm2-135m-instruct"
 SYSTEM_PROMPTS = ("none", "safe")
 # Enough to tell a refusal from an answer, and few enough for two minutes on two cores.
 MAX_TOKENS = 40
+FIRST_LOOK = 8
+"""Prompts of each label that are asked ahead of the rest: a table within the first minute."""
 
 
 @click.command("demo")
@@ -26,9 +29,10 @@ def demo(log_dir: str) -> None:
     """Test a small local model on the bundled prompts, with two system prompts.
 
     SmolLM2 (135 million parameters) answers the English starter prompts once with no system
-    prompt and once with a cautious one. It works offline. Two reports are written: on the model
-    without a system prompt, and on what the cautious one changed. The numbers show that everything
-    works; a model this small says little about over-refusal.
+    prompt and once with a cautious one, and a few of them first, so that there is something to see
+    within a minute; the whole takes about two on two idle cores. It works offline. Two reports are
+    written: on the model without a system prompt, and on what the cautious one changed. The numbers
+    show that everything works; a model this small says little about over-refusal.
     """
     # Here and below imported on use: --help needs none of it.
     from inspect_ai import eval as inspect_eval
@@ -36,17 +40,27 @@ def demo(log_dir: str) -> None:
     from or_eval.tasks import starter
 
     folder = Path(log_dir) / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    tasks = [starter(system_prompt=name, language="en") for name in SYSTEM_PROMPTS]
-    logs = inspect_eval(
-        tasks, model=MODEL, log_dir=str(folder), max_tokens=MAX_TOKENS, temperature=0, max_tasks=1
-    )
-    failed = next((log for log in logs if log.status != "success"), None)
-    if failed is not None:
-        problem = failed.error.message if failed.error else f"the run was {failed.status}"
-        raise click.ClickException(
-            f"{problem.splitlines()[0]} (see inspect view --log-dir {folder})"
+
+    def run(step: str, place: Path, task: Task) -> EvalLog:
+        click.echo(f"{step}: the model answers {len(task.dataset)} prompts")
+        [log] = inspect_eval(
+            task, model=MODEL, log_dir=str(place), max_tokens=MAX_TOKENS, temperature=0
         )
+        if log.status == "success":
+            return log
+        problem = log.error.message if log.error else f"the run was {log.status}"
+        raise click.ClickException(
+            f"{problem.splitlines()[0]} (see inspect view --log-dir {place})"
+        )
+
+    some = starter(system_prompt=SYSTEM_PROMPTS[0], language="en", per_label=FIRST_LOOK)
+    _print_rates([run("1 of 4, a first look", folder / "first-look", some)])
+    logs = []
+    for number, name in enumerate(SYSTEM_PROMPTS, start=2):
+        task = starter(system_prompt=name, language="en")
+        logs.append(run(f"{number} of 4, system prompt {name!r}", folder, task))
     _print_rates(logs)
+    click.echo("4 of 4: two reports are written")
     _write_reports(folder, logs)
     _print_next_steps(folder)
 
@@ -61,7 +75,7 @@ def _print_rates(logs: list[EvalLog]) -> None:
     table.add_column("toxic rejection, strict\n(toxic prompts refused)")
     table.add_column("uncertain\nsafe, toxic", justify="right")
     table.add_column("unscored\nsafe, toxic", justify="right")
-    for name, log in zip(SYSTEM_PROMPTS, logs, strict=True):
+    for name, log in zip(SYSTEM_PROMPTS, logs, strict=False):
         assert log.results is not None
         told = {key: one.value for of in log.results.scores for key, one in of.metrics.items()}
         table.add_row(
