@@ -21,8 +21,9 @@ _FILE = re.compile(r"# ([\w.-]+\.(?:yaml|toml))\n")
 _COMMAND = re.compile(r"^\s*(?:\$ )?((?:or-eval|inspect|scout) .*)$", re.MULTILINE)
 _MODEL = re.compile(r"\b(?:openai|google|anthropic|mistral|gguf|classifier)/([\w.-]+(?:/[\w.-]+)*)")
 
-# What needs a browser, the web, the Hub, a person's answers or a finished build.
+# What needs a browser, the web, the Hub, a server, a person's answers or a finished build.
 NOT_RUN = re.compile(
+    r"openai-api/local|"
     r"(inspect|scout) view|or-eval (push|demo|crawl|gate|label (start|import|export xstest))|labels/labels|audit/labels|"
     r"or_bench_hard_1k|OWNER/NAME|acme/|data=(coconot_contrast|try)|"
     r"build (multilingual|thai)|--kind (lineage|funnel)|multilingual_levels|sentence_encoder\("
@@ -98,10 +99,6 @@ def arguments(command: str, log: str) -> Iterator[list[str]]:
         if words[:2] in (["inspect", "eval"], ["inspect", "eval-set"]):
             both_labels = "or_eval/starter" in words
             words += ["--limit", "179-182" if both_labels else "2", "--display", "none"]
-            if words[1] == "eval-set":
-                words = [word for word in words if word != "or_eval/xstest"]  # of the Hub
-            if "or_eval/xstest" in words and not any(word.startswith("data=") for word in words):
-                words += ["-T", "data=xstest.csv"]
         if words[:2] == ["inspect", "score"] and "--action" not in words:
             words += ["--action", "append", "--overwrite"]
         if words[:2] == ["or-eval", "replay"]:  # logs that the page took to be there already

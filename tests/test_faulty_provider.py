@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ import zipfile_zstd  # noqa: F401 (teaches zipfile the compression of .eval file
 from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
 
 from commands import MODEL, loopback, run_inspect
+from docs_commands import ROOT
+from loopback_server import body_of, give
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
 from servers import API_KEY, Reply, Request, ScriptedServer
@@ -177,3 +180,26 @@ def test_key_is_in_no_log(run: tuple[Path, ScriptedServer, str]) -> None:
                     entries += 1
                     assert API_KEY.encode() not in archive.read(name), name
     assert entries > len(FIRST_REPLIES) + len(EVERY_REPLY)
+
+
+def test_a_server_of_ones_own_needs_no_responses_api(tmp_path: Path) -> None:
+    """The command of docs/local-models.md, on a server that knows chat completions alone."""
+    asked: list[str] = []
+
+    class ChatOnly(ScriptedServer):
+        def serve(self, handler: BaseHTTPRequestHandler) -> None:
+            asked.append(handler.path)
+            if handler.path != "/v1/chat/completions":
+                body_of(handler)
+                give(handler, 404, b"{}", {"Content-Type": "application/json"})
+                return
+            super().serve(handler)
+
+    page = (ROOT / "docs" / "local-models.md").read_text("utf-8")
+    [command] = re.findall(r"^inspect (eval .* openai-api/.*)$", page, re.MULTILINE)
+    with ChatOnly(lambda _: Reply("Sure, here is how it goes.")) as server:
+        variables = {"LOCAL_BASE_URL": server.base_url, "LOCAL_API_KEY": "none"}
+        run_inspect(*command.split(), "--limit", 2, cwd=tmp_path, env=variables)
+    assert asked == ["/v1/chat/completions"] * 2
+    [log] = list_eval_logs(str(tmp_path / "logs" / "local"))
+    assert [sample.error for sample in read_eval_log(log).samples or []] == [None, None]
