@@ -139,9 +139,9 @@ def _print(found: LabelAgreement, labels: Labels, joined: Joined, notes: list[st
     overall = found.classes[found.classes["by"] == "all"].drop(columns=["by", "group"])
     console.print(terminal_table(_with_intervals(overall), "By class"))
     confusion = found.confusion.rename_axis("label \\ verdict").reset_index()
-    console.print(terminal_table(confusion, "Labels (rows) by verdicts"))
+    console.print(terminal_table(confusion, "Human labels (rows) and verdicts"))
     if not found.raters.empty:
-        console.print(terminal_table(found.raters, "Between annotators, and with or-eval"))
+        console.print(terminal_table(found.raters, "Agreement of annotators, and with or-eval"))
     cascade = found.cascade
     console.print(
         f"A cascade asks the judge about {cascade['judge_calls']:.0f} of "

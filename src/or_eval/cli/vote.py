@@ -126,7 +126,7 @@ def _print(votes: Votes, agreements: dict[str, VoteAgreement], benchmark: str, t
             # how many each of them and both refused says the table before
             shown = pairs[["n", "agree", "ac1", "kappa", "lower", "upper"]].copy()
             shown.insert(0, "models", named)
-            console.print(terminal_table(shown, f"Agreement of each pair on {label} prompts"))
+            console.print(terminal_table(shown, f"Agreement of models on {label} prompts"))
         alpha = agreement.alpha
         told = (
             "can't be computed: all votes are the same"
