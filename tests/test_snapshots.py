@@ -234,6 +234,22 @@ def test_the_page_holds_offline_at_every_width(board: Path) -> None:
                 assert page.locator("#headline tbody tr").count() == 4
 
 
+def test_each_benchmark_has_a_page_behind_one_with_the_rates_of_all(tmp_path: Path) -> None:
+    for task in ("starter", "xstest"):
+        for model in ("a/one", "b/two"):
+            name = f"{task}-{model[0]}.eval"
+            log(tmp_path / "logs" / name, model, refused=4, task=f"or_eval/{task}")
+    assert run("snapshot", tmp_path / "logs", "--out", tmp_path / "s").exit_code == 0
+    result = run("leaderboard", tmp_path / "s", "--out", tmp_path / "site")
+    assert result.exit_code == 0, result.output
+    found = summary_of(tmp_path / "site")
+    assert found["benchmarks"] == {"starter": "starter", "xstest": "xstest"}
+    assert len(summary_of(tmp_path / "site" / "xstest")["models"]) == 2
+    html = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert html.count("a/one") >= 2
+    assert "responses.parquet" not in html
+
+
 def test_other_labels_than_the_first_snapshots_are_left_out(board: Path, tmp_path: Path) -> None:
     turned = [made_sample(f"p{n}", 0.0, label="toxic") for n in range(10)]
     turned += [made_sample(f"p{n}", 0.0) for n in range(10, 40)]

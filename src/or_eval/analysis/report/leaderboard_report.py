@@ -51,7 +51,8 @@ def leaderboard_report(snapshots: Sequence[tuple[Path, Snapshot]]) -> Report:
         return next(iter(parts.values()))
     models = counted(rows["model"].nunique(), "model")
     prompts = rows.drop_duplicates("id")
-    return overview(parts, f"{measured(prompts)} of {models} on {len(parts)} benchmarks", prompts)
+    title = f"{measured(prompts)} of {models} on {len(parts)} benchmarks"
+    return overview(parts, title, prompts)._replace(kind="leaderboards")
 
 
 def _all_rows(snapshots: Sequence[tuple[Path, Snapshot]]) -> tuple[pd.DataFrame, list[str]]:
