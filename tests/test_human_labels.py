@@ -115,5 +115,7 @@ def test_labels_are_found_in_the_folder_they_were_imported_into(tmp_path: Path) 
     (tmp_path / "sample.jsonl").write_text('{"prompt": "p"}\n', "utf-8")
     assert read_labels(tmp_path).frame["human"].tolist() == ["refused"]
     (tmp_path / "labels.jsonl").rename(tmp_path / "history.jsonl")
-    with pytest.raises(DataError, match=r"give one of the files in it: history\.jsonl, sample\.jsonl"):
+    with pytest.raises(
+        DataError, match=r"give one of the files in it: history\.jsonl, sample\.jsonl"
+    ):
         read_labels(tmp_path)
