@@ -85,3 +85,7 @@ def test_lines_fit(page: Path) -> None:
     text = _FENCED.sub("", page.read_text("utf-8"))
     long = [line for line in text.splitlines() if len(line) > LONGEST]
     assert not [line for line in long if not _UNBROKEN.search(line)]
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
