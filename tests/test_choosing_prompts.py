@@ -92,7 +92,7 @@ def test_several_categories_are_chosen_though_one_has_commas_in_its_name(tmp_pat
     assert chosen("lying, cheating, ETC.") == "B"
     assert chosen("z,lying, cheating, etc.") == "BC"
     assert chosen("x, z") == "AC"
-    with pytest.raises(DataError, match="no prompt is of category 'lying'"):
+    with pytest.raises(DataError, match="no prompt has the category 'lying'"):
         chosen("x,lying")
 
 

@@ -79,7 +79,7 @@ BROKEN = [
     [
         ("xtest", {}, ["'xtest' isn't a catalogue entry", "did you mean xstest?"]),
         ("OR-Bench-Toxic", {}, ["did you mean or_bench_toxic?"]),
-        ("qqq", {}, ["there are: xstest, or_bench_80k"]),
+        ("qqq", {}, ["or-eval tasks lists them"]),
         ("prompts/missing.csv", {}, ["prompts/missing.csv: there is no such file"]),
         ("/nowhere/prompts", {}, ["there is no such file"]),
         (

@@ -162,6 +162,7 @@ def _asking(graders: Sequence[str]) -> Iterator[Callable[[list[Exchange]], Itera
             judges.append(get_model(grader))
         except (ValueError, ImportError, PrerequisiteError) as error:
             said = " ".join(Text.from_markup(without_keys(str(error))).plain.split())
+            said = said.removeprefix("ERROR: ")
             raise click.ClickException(f"--grader {grader}: {said}") from None
 
     async def read(exchanges: list[Exchange]) -> list[Stages]:
@@ -186,8 +187,8 @@ def _kind_out(source: Path | None, target: Path | None, form: str | None) -> str
         kind = own if own in WRITTEN_KINDS else ".jsonl"
     if kind not in WRITTEN_KINDS:
         raise DataError(
-            f"--out {target}: can't tell the format by its ending; it can be "
-            f"{', '.join(WRITTEN_KINDS)}"
+            f"--out {target}: can't tell the format by its ending; give one of "
+            f"{', '.join(WRITTEN_KINDS)}, or --format"
         )
     return kind
 

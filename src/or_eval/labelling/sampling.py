@@ -12,6 +12,7 @@ import pandas as pd
 
 from or_eval.schema import ResponseClass, UnscoredReason
 from or_eval.sources import load_prompts
+from or_eval.sources.columns import NO_OPTIONS
 from or_eval.sources.dialogues import refuse_dialogues
 from or_eval.sources.errors import DataError
 
@@ -59,7 +60,7 @@ def prompts_of_data(data: str) -> pd.DataFrame:
     Args:
         data: As for :func:`or_eval.sources.load_prompts`.
     """
-    records = refuse_dialogues(load_prompts(data).records, data)
+    records = refuse_dialogues(load_prompts(data, options=NO_OPTIONS).records, data)
     frame = pd.DataFrame([asdict(record) for record in records])
     return frame.assign(refused_by="not asked")
 

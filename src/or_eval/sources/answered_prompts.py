@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from or_eval.schema import Label, PromptRecord
-from or_eval.sources.columns import labelled, layout_of
+from or_eval.sources.columns import ColumnOptions, labelled, layout_of
 from or_eval.sources.errors import DataError
 from or_eval.sources.loader import LoadedPrompts, load_prompts
 from or_eval.sources.records import PromptRows, row_label
 from or_eval.sources.responses import Answers, ResponseFile, StoredResponse
+
+REPLAY_PROMPTS = ColumnOptions((("labels", "--label safe or --label toxic"), ("entry", "--source")))
+"""How a person says how the prompts are read that responses are joined to."""
 
 _HEARD = (("user", "assistant", "system"), ("user", "assistant"), ("user", "system"), ("user",))
 """Whose turns tell which prompt a dialogue is, in the order in which they are tried."""
@@ -79,7 +82,7 @@ def answered_prompts(
         table = responses.table
         loaded = LoadedPrompts(records, 0, table.title, table.revision)
     else:
-        loaded = load_prompts(data, source=source, label=label)
+        loaded = load_prompts(data, source=source, label=label, options=REPLAY_PROMPTS)
     joined = _joined({record.id for record in loaded.records}, rows)
     if not joined:
         held = " (dialogues)" if any(record.before for record in loaded.records) else ""

@@ -259,5 +259,5 @@ def catalogue_entry(name: str) -> Entry:
     from or_eval.sources.errors import DataError, shown
 
     near = difflib.get_close_matches(name.casefold().replace("-", "_"), entries, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(entries)}"
+    hint = f"did you mean {near[0]}?" if near else "or-eval tasks lists them"
     raise DataError(f"{shown(name)} isn't a catalogue entry; {hint}")

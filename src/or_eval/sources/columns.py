@@ -36,7 +36,8 @@ class ColumnOptions(NamedTuple):
 
     Attributes:
         named: Each role that has one, with its option; under ``responses`` the one for columns
-            with the responses of a model each.
+            with the responses of a model each, under ``labels`` the one for the label of all
+            prompts, and under ``entry`` the one for the catalogue entry to read the data by.
     """
 
     named: tuple[tuple[str, str], ...] = ()
@@ -64,11 +65,20 @@ class ColumnOptions(NamedTuple):
 
 
 NO_OPTIONS = ColumnOptions()
-TASK_COLUMNS = ColumnOptions((("prompt", "-T prompt_column="), ("label", "-T label_column=")))
+TASK_OPTIONS = ColumnOptions(
+    (
+        *(("prompt", "-T prompt_column="), ("label", "-T label_column=")),
+        *(("labels", "-T label=safe or -T label=toxic"), ("entry", "-T source=")),
+    )
+)
 
 
 def chosen_layout(
-    table: Table, entry: Entry | None, label: str | None, named: Mapping[str, str]
+    table: Table,
+    entry: Entry | None,
+    label: str | None,
+    named: Mapping[str, str],
+    options: ColumnOptions,
 ) -> Layout:
     """Give the layout to read a table by.
 
@@ -77,13 +87,14 @@ def chosen_layout(
         entry: Catalogue entry to read it by; None: by what its columns are called.
         label: What a person says of the labels (see :func:`labelled`).
         named: Columns by role (``prompt``, ``label``), where a person names them.
+        options: How whoever reads the error lines names them.
 
     Raises:
         DataError: Nothing tells which column holds what or what the labels are, or something is
             told twice.
     """
     if entry is None:
-        columns = columns_by_role(table, PROMPT_ROLES, named, ["prompt"], TASK_COLUMNS)
+        columns = columns_by_role(table, PROMPT_ROLES, named, ["prompt"], options)
         layout = layout_of(columns)
     elif named:
         raise DataError(
@@ -95,10 +106,12 @@ def chosen_layout(
     if label is not None:
         return labelled(table, layout, label)
     if layout.label is None and not layout.tells_labels:
+        of_all, column = options.of("labels"), options.of("label")
+        ways = [f"pass {of_all}"] if of_all else []
+        ways += [f"name the column with {column}"] if column else []
         raise DataError(
             f"{table.name}: nothing tells whether its prompts are safe or toxic (no column "
-            "'label'); pass -T label=safe or -T label=toxic, or name the column with "
-            f"-T label_column={_entries_hint(table)}"
+            f"'label'); {', or '.join(ways) or 'add one'}{_entries_hint(table, options)}"
         )
     return layout
 
@@ -123,11 +136,13 @@ def fitting_entries(columns: Sequence[str]) -> list[str]:
     return [name for name, explained in fitting.items() if explained == most > 1]
 
 
-def _entries_hint(table: Table) -> str:
-    fitting = fitting_entries(table.columns)
+def _entries_hint(table: Table, options: ColumnOptions) -> str:
+    fitting, option = fitting_entries(table.columns), options.of("entry")
+    if option is None:
+        return ""
     if not fitting:
-        return ", or pass -T source= with the catalogue entry to read it by"
-    return f", or pass -T source= (its columns fit {', '.join(fitting)})"
+        return f", or pass {option} with the catalogue entry to read it by"
+    return f", or pass {option} (its columns fit {', '.join(fitting)})"
 
 
 def layout_of(columns: Mapping[str, str]) -> Layout:
@@ -252,7 +267,7 @@ def alike(name: str, columns: Sequence[str]) -> list[str]:
 def _remedy(table: Table, role: str, options: ColumnOptions, otherwise: str) -> str:
     option = options.of(role)
     how = f"say which it is with {option}" if option else otherwise
-    return how + (_entries_hint(table) if options == TASK_COLUMNS else "")
+    return how + _entries_hint(table, options)
 
 
 def _there_are(table: Table) -> str:

@@ -94,14 +94,16 @@ class FileRows:
         self.name = "standard input" if path is None else str(path)
         if path is not None and path.is_dir():
             there = sorted(one.name for one in path.iterdir() if data_suffix(one))
-            files = f": {', '.join(there[:_NAMED])}{', …' * (len(there) > _NAMED)}" if there else ""
-            raise DataError(f"{path}: is a folder; give one of the files in it{files}")
+            files = f": {', '.join(there[:_NAMED])}{', …' * (len(there) > _NAMED)}"
+            how = (
+                f"give one of the files in it{files}" if there else "no file in it can be read here"
+            )
+            raise DataError(f"{path}: is a folder; {how}")
         self.kind = str(kind or ".jsonl" if path is None else data_suffix(path) or kind)
         if self.kind not in (*_TEXT_READERS, *_BINARY_READERS):
             raise DataError(
-                f"{path}: of unknown kind {shown(path and path.suffix)}; "
-                f"known are {', '.join(_TEXT_READERS)} (each also with .gz), "
-                f"{' and '.join(_BINARY_READERS)}"
+                f"{path}: {_unknown(path)}; known are {', '.join(_TEXT_READERS)} "
+                f"(each also with .gz), {' and '.join(_BINARY_READERS)}"
             )
 
     def __iter__(self) -> Iterator[Row]:
@@ -124,6 +126,10 @@ class FileRows:
             raise DataError(f"{self.name}: there is no such file") from None
         except OSError as error:
             raise _unreadable(self.name, error) from None
+
+
+def _unknown(path: Path | None) -> str:
+    return f"of unknown kind {shown(path.suffix)}" if path and path.suffix else "has no ending"
 
 
 def data_suffix(path: Path) -> str | None:

@@ -15,7 +15,7 @@ from inspect_ai.util import warn_once
 
 from or_eval.schema import Label, PromptRecord
 from or_eval.sources.catalogue import Entry, catalogue, catalogue_entry
-from or_eval.sources.columns import TASK_COLUMNS, chosen_layout, fitting_entries
+from or_eval.sources.columns import TASK_OPTIONS, ColumnOptions, chosen_layout, fitting_entries
 from or_eval.sources.errors import DataError, shown
 from or_eval.sources.files import data_suffix, read_table
 from or_eval.sources.hub import hub_place, read_hub
@@ -64,6 +64,7 @@ def load_prompts(
     language: str | None = None,
     category: str | None = None,
     per_label: int | None = None,
+    options: ColumnOptions = TASK_OPTIONS,
 ) -> LoadedPrompts:
     """Load prompts from the catalogue, the Hub or a file.
 
@@ -84,6 +85,7 @@ def load_prompts(
         category: Keep only prompts of this category, or of these, with commas between them (upper
             and lower case are the same).
         per_label: Keep only this many prompts of each label, in turn from its categories.
+        options: How whoever reads the error lines gives these, where that isn't to a task.
 
     Returns:
         The prompts, without exact duplicates.
@@ -93,7 +95,7 @@ def load_prompts(
             that names file, row and column and says what to do.
     """
     columns = {"prompt": prompt_column, "label": label_column}
-    rows = stream_prompts(data, source, label, columns)
+    rows = stream_prompts(data, source, label, columns, options)
     records = _chosen(
         list(rows),
         rows.source,
@@ -111,6 +113,7 @@ def stream_prompts(
     source: str | None = None,
     label: str | None = None,
     columns: Mapping[str, str | None] = MappingProxyType({}),
+    options: ColumnOptions = TASK_OPTIONS,
 ) -> PromptRows:
     """Give prompts that are read from their source each time they are gone through.
 
@@ -121,6 +124,7 @@ def stream_prompts(
         source: As there.
         label: As there.
         columns: The columns with the prompts and their labels, by role, where names don't tell.
+        options: As there.
 
     Raises:
         DataError: As there; of what is wrong in a row, when the prompts are gone through.
@@ -132,10 +136,10 @@ def stream_prompts(
         entry = _only_fitting(table)
     if entry is not None and entry.warning is not None:
         logger.warning("%s: %s", entry.name, entry.warning)
-    layout = chosen_layout(table, entry, label, named)
+    layout = chosen_layout(table, entry, label, named, options)
     if entry is None:
         told = {str(role): lookup.column for role, lookup in layout.columns.items()}
-        taken = TASK_COLUMNS.taken({"prompt": layout.texts[0].column, **told})
+        taken = options.taken({"prompt": layout.texts[0].column, **told})
         warn_once(logger, f"{table.name}: {taken}")
     return PromptRows(table, layout, entry)
 
