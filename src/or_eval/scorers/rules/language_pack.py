@@ -110,6 +110,8 @@ class Act(StrEnum):
     """Why it declines: harm, ethics, its maker's rules."""
     BECAUSE_LAW = "because_law"
     """Why it declines: the law, somebody's rights in it such as copyright."""
+    BECAUSE_RIGHTS = "because_rights"
+    """Why it declines: somebody's rights in a text, such as copyright; a ground of the law's."""
     BECAUSE_PRIVACY = "because_privacy"
     """Why it declines: somebody's private life or data."""
     BECAUSE_CAPABILITY = "because_capability"
