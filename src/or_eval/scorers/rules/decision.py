@@ -46,7 +46,7 @@ _MORE_THAN_AIMS = 100
 # Words of substance before a passage that declines, from which on it declines the rest.
 _ANSWERED_FIRST_WORDS = 25
 # The same where they are another thing that was asked for, and where they stand in a paragraph of
-# their own. As much in quotes behind it is a text that it hands over.
+# their own and have words of the prompt. As much in quotes behind it is a text that it hands over.
 _A_HALF_WORDS, _A_LINE_WORDS = 8, 3
 # Behind a formality so many are an answer, however much talks around it.
 _FORMALLY_WORDS = 20
@@ -135,7 +135,8 @@ def decide(outline: Outline, request: Request | None, said: str, grounds: frozen
         return Ruling(ResponseClass.INDIRECT_REFUSAL, (other,))
     asked = frozenset({Act.ASKS_HOW}) if request is None else request.asks
     ruling = _not_declined(outline, asked)
-    if ruling.label is ResponseClass.DIRECT_ANSWER and (lacks := _lacks_a_half(outline, request)):
+    says_one = ruling.label in (ResponseClass.DIRECT_ANSWER, ResponseClass.DIRECT_REFUSAL)
+    if says_one and (lacks := _lacks_a_half(outline, request)):
         return Ruling(ResponseClass.PARTIAL_REFUSAL, ((lacks, Act.NO_ACCESS),))
     return ruling
 
@@ -196,24 +197,29 @@ def _declined(
 def _answered_first(outline: Outline, decline: int, request: Request | None) -> bool:
     """Tell whether something was answered before a passage that declines the rest.
 
-    It is much; or another thing that was asked for; or what declines is a paragraph of its own.
+    It is much; or another thing that was asked for; or has words of the prompt, and what declines
+    begins a paragraph.
     """
     declining, before = outline.spoken[decline], outline.spoken[:decline]
     if substance(before) >= _ANSWERED_FIRST_WORDS or any(r.does(Act.DOCUMENT) for r in before):
         return True
     saying = [r for r in _saying(before) if r.passage.kind is not Kind.HEADING]
     said = substance(saying)
-    if said >= _A_HALF_WORDS and of_two(declining, saying, request, _OF_ITS_OWN):
+    at_once = bool(before) and not talks_around(before[-1])
+    if at_once and said >= _A_HALF_WORDS and of_two(declining, saying, request, _OF_ITS_OWN):
         return True
-    return said >= _A_LINE_WORDS and begins_paragraph(outline.spoken, decline)
+    named = request is not None and request.topic.share_in(" ".join(r.passage.text for r in saying))
+    return bool(named) and said >= _A_LINE_WORDS and begins_paragraph(outline.spoken, decline)
 
 
 def _hands_over(outline: Outline, decline: int, request: Request | None, said: str) -> bool:
     """Tell whether a list of what was asked for, or a text in quotes, follows what declines."""
     declining = outline.spoken[decline]
-    items = [r for r in outline.spoken[decline + 1 :] if _is_item(r)]
+    after = outline.spoken[decline + 1 :]
+    items = [at for at, r in enumerate(after) if _is_item(r)]
     if len(items) >= _LISTED and outline.lecture <= _LITTLE:
-        return of_two(declining, items, request, _OF_ITS_OWN)
+        listed = [after[at] for at in (items[0] - 1, *items) if at >= 0]
+        return of_two(declining, listed, request, _OF_ITS_OWN)
     behind = said[declining.passage.start + len(declining.passage.text) :]
     return any(words_in(q) >= _A_HALF_WORDS and _begins_line(q, behind) for q in quotations(behind))
 

@@ -74,7 +74,9 @@ def _grounds(outline: Outline, at: int, packs: Sequence[LanguagePack]) -> frozen
     """Find the grounds that the passage which declines gives, and the talk behind it."""
     found = set(grounds_of(outline.spoken[at].passage, packs))
     for place in range(at + 1, len(outline.spoken)):
-        if begins_paragraph(outline.spoken, place) or not talks_around(outline.spoken[place]):
+        passage = outline.spoken[place]
+        little = talks_around(passage) or passage.words < _SERVED
+        if begins_paragraph(outline.spoken, place) or not little:
             break
         found |= grounds_of(outline.spoken[place].passage, packs)
     return frozenset(found)
