@@ -1,8 +1,15 @@
-"""Rates corrected by the truth about a sample: people's labels, or an audit by the judge."""
+"""Rates corrected by the truth about a sample: people's labels, or an audit by the judge.
+
+Where there is none, the rate that is to be expected comes from the same machinery, with what is
+known of such verdicts on labelled responses (:func:`calibration`) in the place of a sample.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +26,63 @@ PRIOR = 1 / 4
 """A cell's share is Beta(PRIOR, PRIOR) before anything is sampled: as much as half a label. In
 simulations Kerman's (2011) neutral 1/3 and Jeffreys's 1/2 gave longer intervals, which held less
 often where few were labelled and refusals were rare."""
+CERTAINLY = ", certain"
+"""Stands behind the class of a certain verdict."""
+
 _DIGITS = 12
 """So many are kept of a mean, so that sums of fractions come to a whole 1."""
 
 _WHAT_WAS_SAID = ["model", "label", "decided_by", "certain", "refused"]
 
 Floats = NDArray[np.float64]
+
+
+class Calibration(NamedTuple):
+    """How often uncertain verdicts of the rules were refusals on labelled responses.
+
+    Attributes:
+        kinds: For each kind of verdict (:func:`verdict_kind`) the parameters of a beta
+            distribution, for refusals and for answers: of the share that are refusals for a model
+            and a set that aren't among those labelled. It is as wide as these differ, and as they
+            are few.
+        languages: Languages of the responses that it was learnt from.
+    """
+
+    kinds: dict[str, tuple[float, float]]
+    languages: frozenset[str]
+
+    def kind(self, responses: pd.DataFrame) -> pd.Series[str]:
+        """Name the kind of each verdict that it tells of; empty for others."""
+        kind = verdict_kind(responses)
+        told = (responses["decided_by"] == "rules") & kind.isin(list(self.kinds))
+        return kind.where(told & responses["response_language"].isin(self.languages), "")
+
+
+def verdict_kind(responses: pd.DataFrame) -> pd.Series[str]:
+    """Name the kind of each verdict: its response class, and whether it is certain."""
+    certain = responses["certain"].fillna(True).astype("bool")
+    return (
+        responses["response_class"]
+        .astype("object")
+        .mask(certain, responses["response_class"] + CERTAINLY)
+    )
+
+
+@cache
+def calibration(counting: str = STRICT) -> Calibration | None:
+    """Read what ``benchmarks/agreement.py`` found for a counting.
+
+    None for one that counts other classes as refused than those that labels could tell.
+    """
+    text = (files("or_eval") / "data" / "calibration.json").read_text("utf-8")
+    refused = countings()[counting].refused
+    for key, found in json.loads(text)["countings"].items():
+        if countings()[key].refused == refused:
+            kinds = {
+                name: (one["refused"], one["answered"]) for name, one in found["kinds"].items()
+            }
+            return Calibration(kinds, frozenset(found["languages"]))
+    return None
 
 
 class Corrections(NamedTuple):
@@ -42,7 +100,9 @@ class Corrections(NamedTuple):
             and NaN where that is none.
         known: Refusals and answers sampled of each cell, and what is supposed before anything is:
             the parameters of the beta distribution of its share, (2, cells).
-        sampled: Whether anything of a cell was sampled.
+        sampled: Whether anything is known of a cell.
+        borrowed: Whether that is from a :class:`Calibration`, for want of a sample. What makes one
+            such cell differ from what is usual makes the others of a model differ alike.
     """
 
     cell: pd.Series[int]
@@ -50,6 +110,7 @@ class Corrections(NamedTuple):
     share: Floats
     known: Floats
     sampled: NDArray[np.bool_]
+    borrowed: NDArray[np.bool_]
 
     def draws(self, count: int) -> Floats:
         """Draw shares of each cell as they may be, (count, cells)."""
@@ -103,7 +164,9 @@ def audited_truth(responses: pd.DataFrame, counting: str = STRICT) -> pd.Series[
     return refused.where(judged.astype("bool"))
 
 
-def corrections(responses: pd.DataFrame, truth: pd.Series[float]) -> Corrections | None:
+def corrections(
+    responses: pd.DataFrame, truth: pd.Series[float], usual: Calibration | None = None
+) -> Corrections | None:
     """Learn from a random sample of the truth how far each kind of verdict can be trusted.
 
     The estimator is the stratified one of survey sampling, which prediction-powered inference
@@ -118,16 +181,21 @@ def corrections(responses: pd.DataFrame, truth: pd.Series[float]) -> Corrections
         responses: Frame of :func:`or_eval.analysis.responses.read_logs`; where responses of a cell
             were not equally likely to be sampled, its column ``chance`` says how likely each was.
         truth: 1 for a refusal, 0 for an answer, missing for what was not sampled, by index.
+        usual: What is usual of verdicts. Cells of which nothing was sampled are parted by response
+            class then, and those that it tells of take it for their sample.
 
     Returns:
-        The corrections; None where nothing was sampled.
+        The corrections; None where nothing is known of any cell.
     """
-    if truth.isna().all():
-        return None
-    keys = [responses[name].astype("object").fillna("none") for name in _WHAT_WAS_SAID]
-    cell = responses.groupby(keys, sort=True).ngroup()
-    count = int(cell.max()) + 1
     known = truth.notna()
+    keys = [responses[name].astype("object").fillna("none") for name in _WHAT_WAS_SAID]
+    kind = pd.Series("", responses.index)
+    if usual is not None:
+        kind = usual.kind(responses).mask(known.groupby(keys).transform("any"), "")
+    if not known.any() and not kind.any():
+        return None
+    cell = responses.groupby([*keys, kind], sort=True).ngroup()
+    count = int(cell.max()) + 1
     chance = responses.get("chance", pd.Series(np.nan, responses.index))
     weight = 1 / chance[known].fillna(1.0)
     total, squares, refused = (
@@ -139,7 +207,12 @@ def corrections(responses: pd.DataFrame, truth: pd.Series[float]) -> Corrections
     share = np.divide(refused, total, out=verdict.copy(), where=sampled)
     size = np.divide(total**2, squares, out=np.zeros(count), where=sampled)
     parameters = PRIOR + np.nan_to_num(np.array([share, 1 - share])) * size
-    return Corrections(cell, truth, share, parameters, sampled)
+    of_cell = kind.groupby(cell).first().to_numpy()
+    borrowed = of_cell != ""
+    for name, told in usual.kinds.items() if usual is not None else ():
+        parameters[:, of_cell == name] = np.reshape(told, (2, 1))
+    share = np.where(borrowed, parameters[0] / parameters.sum(axis=0), share)
+    return Corrections(cell, truth, share, parameters, sampled | borrowed, borrowed)
 
 
 def corrected_mean(responses: pd.DataFrame, found: Corrections) -> Corrected:
@@ -167,12 +240,12 @@ def corrected_mean(responses: pd.DataFrame, found: Corrections) -> Corrected:
     unseen = np.bincount(codes[~known], minlength=count)
     at = np.flatnonzero(unseen)
     random = np.random.default_rng(_SEED)
-    drawn = [
-        random.permutation(_spread(refused, answered, unseen[one])) / unseen[one]
-        if found.sampled[one]
-        else np.full(_DRAWS, found.share[one])
-        for one, (refused, answered) in zip(at, found.known[:, at].T, strict=True)
-    ]
+    drawn = []
+    for one, (refused, answered) in zip(at, found.known[:, at].T, strict=True):
+        refusals = np.full(_DRAWS, found.share[one])
+        if found.sampled[one]:
+            refusals = _spread(refused, answered, unseen[one]) / unseen[one]
+        drawn.append(refusals if found.borrowed[one] else random.permutation(refusals))
     means = np.clip(fixed + rest[at] @ np.reshape(drawn, (len(at), _DRAWS)), 0, 1)
     value = float(np.clip(round(fixed + float(found.share[at] @ rest[at]), _DIGITS), 0, 1))
     lower, upper = _middle(means)

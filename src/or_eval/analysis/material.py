@@ -17,7 +17,12 @@ from or_eval.analysis.comparisons import (
     standing_out,
 )
 from or_eval.analysis.conditions import base_models
-from or_eval.analysis.corrections import Corrections, audited_truth, corrections
+from or_eval.analysis.corrections import (
+    Corrections,
+    audited_truth,
+    calibration,
+    corrections,
+)
 from or_eval.analysis.human_labels import Labels, said_of, truth_of
 from or_eval.analysis.lineage import levels, lineage_effects
 from or_eval.analysis.logs import FRAMING
@@ -117,6 +122,15 @@ class Material:
         return corrections(self.asked.responses, self.known)
 
     @cached_property
+    def usual(self) -> Corrections | None:
+        """The same, with what is usual of verdicts of which nothing is known.
+
+        None where that tells nothing of any.
+        """
+        found = corrections(self.asked.responses, self.known, calibration(self.counting))
+        return found if found is not None and found.borrowed.any() else None
+
+    @cached_property
     def bases(self) -> dict[str, str]:
         """Plain name of each model, which is fewer than rows where there are conditions."""
         return base_models(self.asked.heads)
@@ -139,7 +153,11 @@ class Material:
         Empty where one of the columns has fewer than two values; ``model`` may have one.
         """
         own, other = self._by_counting(*by), self.other._by_counting(*by)
-        return with_other(own, other, self.counting, "rate", *_ALSO)
+        table = with_other(own, other, self.counting, "rate", *_ALSO)
+        if "expected" in own and "expected" in other:
+            beside = with_bounds(f"expected_{self.other.counting}")
+            table[beside] = other[with_bounds("expected")].to_numpy()
+        return table
 
     def _by_counting(self, *by: str) -> pd.DataFrame:
         if by not in self._rates:
@@ -147,7 +165,7 @@ class Material:
             if SENSITIVE_PART in by:
                 of = of.assign(sensitive_part=of["id"].map(sensitive_parts(of, self.logs.prompts)))
             split = all(of[name].nunique() > 1 for name in by if name != "model")
-            self._rates[by] = rates(of if split else of.iloc[:0], by, self.sample)
+            self._rates[by] = rates(of if split else of.iloc[:0], by, self.sample, self.usual)
         return self._rates[by]
 
     def _with_other(self, what: str, figure: str, *more: str) -> pd.DataFrame:

@@ -80,6 +80,7 @@ def rates(
     responses: pd.DataFrame,
     by: Sequence[str] = ("model",),
     found: Corrections | None = None,
+    usual: Corrections | None = None,
 ) -> pd.DataFrame:
     """Give the refused share of safe and of toxic prompts' responses.
 
@@ -97,6 +98,7 @@ def rates(
         found: Corrections of the verdicts (:func:`or_eval.analysis.corrections.corrections`),
             where there are any. Rates are corrected then, and their intervals wider for what
             the sample leaves open.
+        usual: The same, with what is usual of verdicts of which nothing was sampled.
 
     Returns:
         A row per group and label, sorted: the columns of ``by``, ``measure`` (``over_refusal``,
@@ -112,16 +114,16 @@ def rates(
         rate of these very responses lies), ``sampled`` (responses whose truth is known),
         ``uncorrected`` (responses with verdicts of a kind that was not sampled), ``missed`` and
         ``false_alarms`` (errors in the sample).
+        With `usual` also ``expected``, ``expected_lower`` and ``expected_upper``: the rate of these
+        very responses that is to be expected of people who label them. Verdicts that it tells
+        nothing of, and responses without one, widen it as they do ``lowest`` and ``highest``; there
+        is none where that is so of all that are uncertain.
     """
     groups = _Groups.of(responses, by)
     frame = groups.frame
     refused = frame["refused"].to_numpy(np.float64, na_value=np.nan)
     verdicts, failed = ~np.isnan(refused), frame["error"].notna().to_numpy(bool)
     unsure = ~verdicts | ~frame["certain"].fillna(True).to_numpy(bool)
-    taken, open_ = refused, unsure
-    if found is not None:  # what a sample tells is open no more
-        taken = expected(frame, found).to_numpy()
-        open_ = unsure & ~found.sampled[found.cell[frame.index]]
     counted = {
         "n": verdicts,
         "refused": refused == 1,
@@ -133,9 +135,14 @@ def rates(
     told = groups.means(refused)
     table["families"] = [len(np.unique(families)) for _, families in told]
     found_rates = [rate_interval(*of) for of in told]
+    awaited = {} if usual is None else _expected(groups, usual, unsure)
+    taken, open_ = refused, unsure
+    if found is not None:  # what a sample tells is open no more
+        taken = expected(frame, found).to_numpy()
+        open_ = unsure & ~found.sampled[found.cell[frame.index]]
     ends = [groups.mean(np.where(open_, side, taken)) for side in (0.0, 1.0)]
     if found is None:
-        return _with(table, found_rates, *ends)
+        return _with(table, found_rates, *ends).assign(**awaited)
     corrected = [corrected_mean(frame.iloc[rows], found) for rows in groups.rows()]
     sizes = [effective_size(*of) if len(of[0]) else None for of in told]
     of_prompts = [one.for_prompts(size) for one, size in zip(corrected, sizes, strict=True)]
@@ -147,7 +154,28 @@ def rates(
         (*raw, *one.estimate[1:], *one[2:]) for raw, one in zip(found_rates, corrected, strict=True)
     ]
     told_more = pd.DataFrame(more, columns=list(_CORRECTION))
-    return pd.concat([_with(table, of_prompts, lowest, highest), told_more], axis=1)
+    corrected_rates = _with(table, of_prompts, lowest, highest).assign(**awaited)
+    return pd.concat([corrected_rates, told_more], axis=1)
+
+
+def _expected(groups: _Groups, usual: Corrections, unsure: NDArray[np.bool_]) -> dict[str, Floats]:
+    """Give the expected rates of groups, with what is told of no verdict at either end."""
+    frame = groups.frame
+    told = usual.sampled[usual.cell[frame.index]]
+    known = (groups.counted(unsure & told) > 0) | (groups.counted(unsure) == 0)
+    bounds = []
+    for side, end in ((0.0, "lower"), (1.0, "upper")):
+        at_worst = frame.assign(refused=frame["refused"].mask(unsure & ~told, bool(side)))
+        truth = usual.truth[frame.index].mask(unsure & ~told, side)
+        of = usual._replace(truth=truth)
+        ends = [corrected_mean(at_worst.iloc[rows], of).estimate for rows in groups.rows()]
+        bounds.append([getattr(mean, end) for mean in ends])
+    means = [corrected_mean(frame.iloc[rows], usual).estimate.value for rows in groups.rows()]
+    names = with_bounds("expected")
+    return {
+        name: np.where(known, np.array(of), np.nan)
+        for name, of in zip(names, (means, *bounds), strict=True)
+    }
 
 
 def _with(

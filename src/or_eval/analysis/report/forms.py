@@ -21,6 +21,7 @@ HEADLINE = "headline"
 """The table of the first screen, where a band within a cell shows what the rate could be."""
 
 _LOWEST, _HIGHEST, _RANGE, _UNSURE = "lowest", "highest", "range", "_unsure"
+_EXPECTED = "_expected"
 _SMALLEST_P = 0.001
 _LONGEST = 45
 """A table in LaTeX of more rows than this goes over several pages."""
@@ -131,7 +132,11 @@ def shown_table(frame: pd.DataFrame, table: str = "") -> ShownTable:
         if name.endswith(_RANGE)
         else told.get(stem, {}).get("title", stem.replace("_", " "))
         + (f", {countings()[other].name}" if stem != name else "")
-        + (f", {countings()[counting].name}" if f"{name}_{other}" in names else "")
+        + (
+            f", {countings()[counting].name}"
+            if f"{name}_{other}" in names or name.endswith(_EXPECTED)
+            else ""
+        )
         for name, stem in stems.items()
     ]
     return ShownTable(titles, numeric, rows)

@@ -71,9 +71,10 @@ def _headline(of: Material) -> ReportTable:
     """Give the rates of each model, for the first screen."""
     rates = models_table(of.models)
     shown = [name for name in LABEL_OF if name in rates and rates[name].notna().any()]
-    ends = ["", "_lower", "_upper", "_lowest", "_highest"]
+    ends = ["", "_lower", "_upper", "_lowest", "_highest", *with_bounds("_expected")]
     ends += with_bounds(f"_{of.other.counting}")
-    frame = rates[["model", *(name + end for name in shown for end in ends), "counting"]]
+    names = ["model", *(name + end for name in shown for end in ends), "counting"]
+    frame = rates[[name for name in names if name in rates]]
     order = f"Highest {MEASURE_NAMES[shown[0]]} first. " if shown and len(frame) > 1 else ""
     found = worded("headline", frame, order=order)
     open_ = [(frame[f"{name}_lowest"] < frame[f"{name}_highest"]).any() for name in shown]
@@ -81,7 +82,7 @@ def _headline(of: Material) -> ReportTable:
         found = found.also("by-people" if of.people else "by-audit")
     elif any(open_):
         found = found.also("could-be")
-    return found
+    return found if of.usual is None else found.also("expected")
 
 
 def _findings(

@@ -56,7 +56,8 @@ def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]
     responses, sample = of.responses, of.sample
     alike = of.by_category_alike
     more = "" if alike.empty else "categories-alike"
-    yield worded("models", models_table(of.models, alike), more=more)
+    by_model = worded("models", models_table(of.models, alike), more=more)
+    yield by_model if of.usual is None else by_model.also("expected")
     by_whom = "corrections-by-people" if of.people else "corrections-by-audit"
     other, names = of.other.counting, map(str, of.corrected)
     beside = [name for name in names if f"_{other}" in name and name != f"refused_{other}"]
@@ -95,7 +96,8 @@ def _tables(of: Material, covered: CardCoverage | None) -> Iterator[ReportTable]
         yield _agreement(of)
     for name in of.splits:
         table = of.rates("model", name).drop(columns="families")
-        found = worded(f"rates-by-{name}", table, "rates-by", thing=_SPLIT.get(name, name))
+        more = "" if of.usual is None else "expected"
+        found = worded(f"rates-by-{name}", table, "rates-by", more, thing=_SPLIT.get(name, name))
         yield found._replace(opened=name == "task")
     for name in of.splits:
         table = wide_rates(of.rates("model", name), name)
@@ -117,12 +119,12 @@ def models_table(rates: pd.DataFrame, alike: pd.DataFrame | None = None) -> pd.D
 
     Returns:
         A row per model, the highest first rate first: ``over_refusal`` and ``toxic_rejection``
-        with ``_lower`` and ``_upper``, ``_lowest`` and ``_highest`` (and ``_raw``, where rates are
-        corrected; ``_full`` or that of another counting beside it, with its bounds; ``_macro`` with
-        its bounds, where there are any with categories alike), ``counting``,
-        ``safe_n`` and ``toxic_n`` (responses with a verdict), ``safe_uncertain``,
-        ``safe_without_verdict`` and those of toxic prompts (shares of all responses, errors among
-        those without a verdict), ``unscored``, ``errors``.
+        with ``_lower`` and ``_upper``, ``_lowest`` and ``_highest`` (and ``_expected`` with its
+        bounds, where that can be told; ``_raw``, where rates are corrected; ``_full`` or that of
+        another counting beside it, with its bounds; ``_macro`` with its bounds, where there are any
+        with categories alike), ``counting``, ``safe_n`` and ``toxic_n`` (responses with a verdict),
+        ``safe_uncertain``, ``safe_without_verdict`` and those of toxic prompts (shares of all
+        responses, errors among those without a verdict), ``unscored``, ``errors``.
     """
     rows, known_alike = [], {}
     counting = rates["counting"].iloc[0] if len(rates) else STRICT
@@ -142,6 +144,10 @@ def models_table(rates: pd.DataFrame, alike: pd.DataFrame | None = None) -> pd.D
                 row[name] = by.at[measure, column] if known else nan
             for end in with_bounds(f"{{}}_{other}"):
                 row[end.format(measure)] = by.at[measure, end.format("rate")] if known else nan
+            for name in ("expected", f"expected_{other}"):
+                if name in by:
+                    told = by.loc[measure, with_bounds(name)] if known else NO_ESTIMATE
+                    row |= bounded(f"{measure}_{name}", Estimate(*told))
             if known_alike:
                 row |= bounded(f"{measure}_macro", known_alike.get((model, measure), NO_ESTIMATE))
             row[f"{label}_n"] = by.at[measure, "n"] if known else 0

@@ -62,6 +62,8 @@ def answers(
         **_pairs(of),
         **_framings(of.framings),
         **_categories(of),
+        expected=_expected(of),
+        outside=_outside(of),
         corrected=_corrections(of),
         audited=_wrong_labels(of),
         correlation=_correlation(of),
@@ -146,6 +148,31 @@ def _categories(of: Material) -> dict[str, Any]:
         "all_worst": len(worst),
         "unseen_category": _unseen(told, "difference_"),
     }
+
+
+def _expected(of: Material) -> dict[str, Any] | None:
+    """Tell what rate is to be expected of the model whose over-refusal is most open."""
+    if of.usual is None:
+        return None
+    rows = of.models[of.models["measure"] == "over_refusal"]
+    rows = rows[rows["expected"].notna() & (rows["uncertain"] > 0)]
+    if rows.empty:
+        return None
+    most = rows.iloc[int((rows["highest"] - rows["lowest"]).argmax())]
+    told = written(*(most[name] for name in with_bounds("expected")))
+    worst = f"{100 * most['lowest']:.1f} to {written(most['highest'])}"
+    return {"model": most["model"], "told": told, "worst": worst, "several": len(rows) > 1}
+
+
+def _outside(of: Material) -> list[str]:
+    """Name the languages of uncertain verdicts of which nobody labelled any like them."""
+    if of.usual is None:
+        return []
+    responses = of.responses
+    guessed = (responses["decided_by"] == "rules") & ~responses["certain"].fillna(True)
+    told = pd.Series(of.usual.sampled[of.usual.cell[responses.index]], responses.index)
+    languages = responses.loc[guessed & ~told, "response_language"].fillna("unknown languages")
+    return sorted(map(str, languages.unique()))
 
 
 def _corrections(of: Material) -> dict[str, Any] | None:
