@@ -129,6 +129,19 @@ def test_the_same_text_under_two_languages_is_one_prompt(tmp_path):
     assert loaded.duplicates == 1
 
 
+def test_a_folder_is_read_by_the_one_file_in_it(tmp_path):
+    (tmp_path / "set" / "full").mkdir(parents=True)
+    (tmp_path / "set" / "README.md").write_text("A card.\n")
+    with pytest.raises(DataError, match="is a folder; it has no file that can be read"):
+        load_prompts(tmp_path / "set", label="safe")
+    write(tmp_path / "set" / "full" / "train.csv", [{"prompt": "How?"}])
+    loaded = load_prompts(tmp_path / "set", label="safe")
+    assert (loaded.name, [record.prompt for record in loaded.records]) == ("train.csv", ["How?"])
+    write(tmp_path / "set" / "more.csv", [{"prompt": "Why?"}])
+    with pytest.raises(DataError, match=r"one of the files in it: full/train\.csv, more\.csv"):
+        load_prompts(tmp_path / "set", label="safe")
+
+
 def test_columns_are_named_alike_and_told(tmp_path, caplog):
     path = write(tmp_path / "a.csv", [{"My Question": "How?", "Is-Toxic": "0", "LANG": "en"}])
     [record] = load_prompts(

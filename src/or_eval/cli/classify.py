@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from or_eval.scorers.exchange import Exchange
     from or_eval.scorers.fusion import Stages
     from or_eval.sources.dialogues import Said
-    from or_eval.sources.files import FileRows
+    from or_eval.sources.files import FileRows, data_file
     from or_eval.sources.tables import Row
 
 _ADDED = (
@@ -74,7 +74,7 @@ def classify(
     from or_eval.scorers.rules.language_pack import head_starts, language_codes
     from or_eval.scorers.score_record import as_row
     from or_eval.sources.errors import DataError
-    from or_eval.sources.files import FileRows
+    from or_eval.sources.files import FileRows, data_file
     from or_eval.sources.responses import response_columns
     from or_eval.sources.row_writer import write_rows
     from or_eval.sources.tables import table_of
@@ -85,7 +85,7 @@ def classify(
             f"'{language}' has no rules; there are: {', '.join(language_codes())}",
             param_hint="--language",
         )
-    source = None if file == _STANDARD_STREAM else Path(file)
+    source = None if file == _STANDARD_STREAM else data_file(Path(file))
     target = None if out == _STANDARD_STREAM else Path(out)
     if source and target and target.exists() and source.exists() and target.samefile(source):
         raise DataError(f"--out {out}: is FILE itself; give another name")

@@ -45,7 +45,7 @@ def read_table(path: Path, header: Sequence[str] = (), sheet: str | None = None)
     Its rows are read from it each time that they are gone through; those of JSON are held.
 
     Args:
-        path: The file.
+        path: The file, or a folder that has it alone.
         header: Names of the columns of a csv or tsv file that has no header.
         sheet: Which sheet of a workbook, where that isn't the first.
 
@@ -53,6 +53,7 @@ def read_table(path: Path, header: Sequence[str] = (), sheet: str | None = None)
         DataError: The file is missing, of another kind, broken, or empty; of what is wrong
             further down, when the rows are read.
     """
+    path = data_file(path)
     file = FileRows(path, header=header, sheet=sheet)
     rows = list(file) if file.kind == ".json" else file
     # Objects of JSON may differ in their keys.
@@ -90,15 +91,9 @@ class FileRows:
         header: Sequence[str] = (),
         sheet: str | None = None,
     ) -> None:
+        path = path and data_file(path)
         self._path, self._header, self._sheet = path, header, sheet
         self.name = "standard input" if path is None else str(path)
-        if path is not None and path.is_dir():
-            there = sorted(one.name for one in path.iterdir() if data_suffix(one))
-            files = f": {', '.join(there[:_NAMED])}{', …' * (len(there) > _NAMED)}"
-            how = (
-                f"give one of the files in it{files}" if there else "no file in it can be read here"
-            )
-            raise DataError(f"{path}: is a folder; {how}")
         self.kind = str(kind or ".jsonl" if path is None else data_suffix(path) or kind)
         if self.kind not in (*_TEXT_READERS, *_BINARY_READERS):
             raise DataError(
@@ -126,6 +121,24 @@ class FileRows:
             raise DataError(f"{self.name}: there is no such file") from None
         except OSError as error:
             raise _unreadable(self.name, error) from None
+
+
+def data_file(path: Path) -> Path:
+    """Give a file itself, and of a folder, such as a data set's, the one file that can be read.
+
+    Raises:
+        DataError: The folder has none, or several.
+    """
+    if not path.is_dir():
+        return path
+    inside = [*path.glob("*"), *path.glob("*/*")]
+    found = [one for one in sorted(inside) if one.is_file() and data_suffix(one) is not None]
+    if len(found) == 1:
+        return found[0]
+    how = "give one of the files in it: " if found else "it has no file that can be read"
+    there = [str(one.relative_to(path)) for one in found[:_NAMED]]
+    more = ["…"] * (len(found) > _NAMED)
+    raise DataError(f"{path}: is a folder; {how}{', '.join([*there, *more])}")
 
 
 def _unknown(path: Path | None) -> str:

@@ -23,7 +23,7 @@ from or_eval.sources.columns import (
 )
 from or_eval.sources.dialogues import Said
 from or_eval.sources.errors import DataError, shown
-from or_eval.sources.files import read_table
+from or_eval.sources.files import data_file, read_table
 from or_eval.sources.records import SOURCE_ID, read_prompt
 from or_eval.sources.tables import Row, Table, cell_text
 
@@ -136,7 +136,7 @@ def load_responses(
             f"{unknown}: isn't an option for stored responses; there are: responses, "
             + ", ".join(_OPTIONS)
         )
-    place = Path(path).expanduser()
+    place = data_file(Path(path).expanduser())
     stamp = place.stat().st_mtime_ns if place.is_file() else 0
     given = tuple((_OPTIONS[name], column) for name, column in named.items())
     return _load(place, stamp, given, options)
