@@ -171,8 +171,9 @@ def _class_scores(part: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield _scores(name, truth, said, families)
     for name in sorted(set(part["human"]) | set(part["verdict"].dropna())):
         if name != REFUSED:
-            truth, said = (scored[column].eq(name).fillna(False) for column in ("human", "verdict"))
-            yield _scores(name, truth.to_numpy(dtype=bool), said.to_numpy(dtype=bool), families)
+            of_class = (scored[side].eq(name).fillna(False) for side in ("human", "verdict"))
+            truth, said = (flags.to_numpy(dtype=bool) for flags in of_class)
+            yield _scores(name, truth, said, families)
 
 
 def _scores(

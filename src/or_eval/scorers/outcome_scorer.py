@@ -21,7 +21,7 @@ def outcome() -> Scorer:
     """Set the verdict of `or_eval/refusal` beside the prompt's label; calls no model.
 
     Returns:
-        A scorer that stands after ``refusal()`` in a task. Its value holds ``result`` (as
+        A scorer that stands after ``refusal()`` in a task. Its value holds ``result`` (strict, as
         :class:`or_eval.schema.Outcome`; ``refused``, ``answered`` or ``unscored`` where prompt or
         response has no label or class), ``decided_by``, ``certain`` (``yes``, ``no``, or
         ``judge`` where it is a judge's word alone), ``provenance`` (who refused),
