@@ -355,6 +355,14 @@ def test_a_column_for_each_model_gives_a_row_for_each_response(tmp_path: Path) -
         ("What is 6 x 7?", "Llama", "direct_answer"),
         ("What is 6 x 7?", "qwen3", "direct_refusal"),
     ]
+    lines = [
+        [cell.strip() for cell in line.split("│")[1:-1]] for line in result.stderr.splitlines()
+    ]
+    rates = {line[0]: line[1:] for line in lines if line and line[0] in ("Llama", "qwen3")}
+    assert rates == {
+        "Llama": ["1", "0.0%", "0.0%"],
+        "qwen3": ["1", "100.0%", "100.0%"],
+    }
     named = run(tmp_path / "wide.csv", "--response-columns", "QWEN3_REPLY")
     assert [row["model"] for row in csv.DictReader(io.StringIO(named.stdout))] == ["qwen3"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from or_eval.scorers.exchange import Exchange
     from or_eval.scorers.fusion import Stages
     from or_eval.sources.dialogues import Said
-    from or_eval.sources.files import FileRows, data_file
+    from or_eval.sources.files import FileRows
     from or_eval.sources.tables import Row
 
 _ADDED = (
@@ -93,6 +93,7 @@ def classify(
     named = {name.removesuffix("_column"): column for name, column in columns.items() if column}
     counts: Counter[tuple[str, bool]] = Counter()
     others: Counter[str] = Counter()
+    models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     opened = FileRows(source, form and f".{form}")
     rows = iter(opened)
     # The first rows tell the columns of the file.
@@ -118,6 +119,7 @@ def classify(
                 added = as_row(stages)
                 counted = added["class"] or f"unscored: {added['unscored_because']}"
                 counts[counted, added["certain"] is True] += 1
+                models[str(row.cells.get(found.columns.get("model", "")))][counted] += 1
                 if language is not None:
                     response = exchange.response
                     detected = detect_languages(response, head_starts(response))
@@ -128,6 +130,8 @@ def classify(
     with _asking(graders) as ask:
         write_rows(target, kind_out, (*kept, *_ADDED), classified(ask))
     _print_summary(counts)
+    if "model" in found.columns:
+        _print_models(models)
     if others.total() > _OTHERS_SHARE * counts.total():
         [(most, _)] = others.most_common(1)
         click.echo(
@@ -235,11 +239,33 @@ def _print_summary(counts: Counter[tuple[str, bool]]) -> None:
         certain, all_of = counts[label, True], counts[label, True] + counts[label, False]
         table.add_row(label, f"{all_of:,}", f"{all_of / total:.1%}", f"{certain / all_of:.1%}")
     Console(stderr=True).print(table)
-    classes = {label: counts[label, True] + counts[label, False] for label in ResponseClass}
-    if known := sum(classes.values()):
-        shares = (
-            f"{sum(map(classes.__getitem__, one.refused)) / known:.1%} {key} ({one.definition})"
-            for key, one in countings().items()
-            if key in (STRICT, FULL)
-        )
+    classes: Counter[str] = Counter()
+    for (label, _), number in counts.items():
+        classes[label] += number
+    known, rates = _rates(classes)
+    if known:
+        shares = (f"{rate} {key} ({countings()[key].definition})" for key, rate in rates.items())
         click.echo(f"refused: {'; '.join(shares)}; of {known:,} with a class", err=True)
+
+
+def _rates(classes: Counter[str]) -> tuple[int, dict[str, str]]:
+    """Give how many responses have a class, and the share refused by each of both countings."""
+    known = sum(classes[label] for label in ResponseClass)
+    refused = {
+        key: sum(map(classes.__getitem__, countings()[key].refused)) for key in (STRICT, FULL)
+    }
+    return known, {key: f"{n / known:.1%}" if known else "—" for key, n in refused.items()}
+
+
+def _print_models(models: Mapping[str, Counter[str]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from or_eval.hostile_text import visible
+
+    table = Table("model", "with a class", f"refused, {STRICT}", f"refused, {FULL}")
+    for model, classes in models.items():
+        known, rates = _rates(classes)
+        table.add_row(escape(visible(model)), f"{known:,}", *rates.values())
+    Console(stderr=True).print(table)
