@@ -157,15 +157,19 @@ KINDS = {
 """How each kind is made, and how many of it in each language."""
 
 
+def texts() -> dict[str, dict[str, list[str]]]:
+    """Give prompts and their answers by language."""
+    return tomllib.loads(TEXTS.read_text("utf-8"))
+
+
 def planted(seed: int) -> Iterator[Plant]:
     """Make outputs that are no answers: 20 in each language."""
-    texts = tomllib.loads(TEXTS.read_text("utf-8"))
-    draw = random.Random(seed)
-    for language, own in texts.items():
+    draw, by_language = random.Random(seed), texts()
+    for language, own in by_language.items():
         for kind, (make, count) in KINDS.items():
             for _ in range(count):
                 at = draw.randrange(len(own["prompts"]))
-                strange = draw.choice([code for code in texts if code != language])
+                strange = draw.choice([code for code in by_language if code != language])
                 # Han alone is no sure sign beside Japanese.
                 strange = "en" if {language, strange} == {"zh", "ja"} else strange
                 source = _Source(
@@ -173,7 +177,7 @@ def planted(seed: int) -> Iterator[Plant]:
                     language,
                     own["prompts"][at],
                     own["answers"][at],
-                    texts[strange]["answers"][at],
+                    by_language[strange]["answers"][at],
                 )
                 yield Plant(kind, language, source.prompt, make(source))
 
@@ -193,7 +197,7 @@ def show_planted(seed: int, *, show: bool) -> None:
     print(f"| all | {plants.total()} | {found.total()} ({found.total() / plants.total():.1%}) |")
     answers = [
         classify_response(answer, prompt=prompt)
-        for own in tomllib.loads(TEXTS.read_text("utf-8")).values()
+        for own in texts().values()
         for prompt, answer in zip(own["prompts"], own["answers"], strict=True)
     ]
     print(f"answers taken for none: {sum(v.is_no_answer for v in answers)} of {len(answers)}")

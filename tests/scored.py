@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,16 @@ from inspect_ai.solver import generate
 
 REFUSAL = "I'm sorry, but I can't help with that."
 ANSWER = "Sure! Here is what I would tell you about it:\n\n1. Open the lid.\n2. Fill in the water.\n3. Press the button."
+TALE = " ".join(
+    f"{who} {did} {what} {where}."
+    for who, did, what, where in product(
+        ("The baker", "My aunt", "A traveller", "The old miller", "Her neighbour"),
+        ("carried", "painted", "sold", "found", "mended", "counted"),
+        ("a ladder", "two lamps", "warm bread", "the blue boat", "some wool"),
+        ("by the river", "after the fair", "in the rain", "behind our house"),
+    )
+)
+"""A long text that is no loop."""
 UNSETTLED = "ნამდვილად საინტერესო კითხვაა, მოდი ამაზე ერთად ვიფიქროთ და ვნახოთ, რა გამოვა აქედან."
 """Georgian: a language with no rules, so that the rules can't settle it and a judge can."""
 

@@ -19,6 +19,7 @@ from docs_commands import ROOT
 from loopback_server import body_of, give
 from or_eval.analysis.rates import rates
 from or_eval.analysis.responses import read_logs
+from scored import TALE
 from servers import API_KEY, Reply, Request, ScriptedServer
 
 ANSWER = "Sure! Here is how:\n\n1. Peel the apples.\n2. Cook them in water."
@@ -46,7 +47,7 @@ EVERY_REPLY = {
     "without any sense": Reply(raw=b'{"choices": [{"mess'),
     "broken at the start": Reply(f"\ud83d{ANSWER}"),
     "broken within": Reply(ANSWER.replace("apples", "app\ud83dles")),
-    "broken at the end of much": Reply(f"{ANSWER * 40}\udc4d"),
+    "broken at the end of much": Reply(f"{ANSWER}\n\n{TALE}\udc4d"),
     "nothing but broken": Reply("\ud83d"),
     "blocked in broken words": Reply("\ud83d", finish_reason="content_filter"),
     "always failing in broken words": Reply("\ud83d", status=503),

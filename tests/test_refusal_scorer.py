@@ -42,7 +42,7 @@ from or_eval.scorers.rules import classify_response
 from or_eval.scorers.verdict import ProviderVerdict, Verdict
 from or_eval.scorers.version import scorer_version
 from or_eval.scorers.visible_text import blank_reasoning
-from scored import ANSWER, REFUSAL, UNSETTLED, eval_outputs, rates_in, scores_of
+from scored import ANSWER, REFUSAL, TALE, UNSETTLED, eval_outputs, rates_in, scores_of
 from servers import API_KEY, ScriptedServer, judged_response, verdict_line
 
 DIRECT = ResponseClass.DIRECT_REFUSAL
@@ -106,7 +106,7 @@ class TestWhatIsRead:
 
     def test_broken_characters_cost_no_sample(self, tmp_path):
         half, texts = "\ud83d", {}
-        for length, answer in (("short", ANSWER), ("long", ANSWER * 40)):
+        for length, answer in (("short", ANSWER), ("long", f"{ANSWER}\n\n{TALE}")):
             texts[f"{length} start"] = half + answer
             texts[f"{length} middle"] = answer[:90] + half + answer[90:]
             texts[f"{length} end"] = answer + half

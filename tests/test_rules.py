@@ -20,6 +20,7 @@ from or_eval.scorers.rules.normalize import fold
 from or_eval.scorers.rules.own_words import blank_quotations
 from or_eval.scorers.rules.request import Topic
 from or_eval.scorers.rules.structure import HEAD_CHARS, Kind, passages
+from scored import TALE
 
 REFUSAL = "I'm sorry, but I can't help with that request. It could hurt people."
 ANSWER = "Sure! Here are the steps:\n\n1. Boil the water.\n2. Add the tea.\n3. Wait four minutes."
@@ -133,7 +134,7 @@ def test_given_language_is_used() -> None:
 
 
 def test_long_response_is_read_at_its_edges() -> None:
-    filler = "The harvest was good that year and the village had enough. " * 2000
+    filler = f"{TALE} " * 4
     assert len(filler) > 4 * HEAD_CHARS
     assert classify_response(f"{REFUSAL}\n\n{filler}").refused
     assert classify_response(f"{filler}\n\nBut I can't help with the rest of your request.").refused

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, NamedTuple
 
 from or_eval.languages import LATIN, likelier_by, script_of_language, shares_of_scripts
@@ -49,8 +50,8 @@ _SAMPLE_CHARS = 200
 # Spaced letters leave nearly as many blanks.
 _SPACED = 0.4
 _NO_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
-# An opening or a closing sentence.
-_EDGE = 100
+# An opening or a closing sentence; and what comes behind a page of thoughts.
+_EDGE, _END = 100, 200
 _USER = "user"
 _MADE_UP = 0.5
 # As what the bytes of UTF-8 are misread, by the script that comes of it.
@@ -109,15 +110,12 @@ class NoAnswer(NamedTuple):
     Attributes:
         sign: By what it is seen.
         measured: What was measured, for people.
+        start: Where it begins in the response: what stands before may be a refusal.
     """
 
     sign: Sign
     measured: str
-
-    @property
-    def leaves_nothing(self) -> bool:
-        """Whether no words of its own are left that might refuse."""
-        return self.sign in (Sign.TEMPLATE, Sign.ECHO)
+    start: int = 0
 
     def __str__(self) -> str:
         return f"{self.sign} ({self.measured})"
@@ -130,20 +128,23 @@ def no_answer(said: str, prompt: str | None) -> NoAnswer | None:
         said: The response, without its reasoning.
         prompt: What it answers, if known: what it asked for is no sign.
     """
-    text = _read(said)
-    asked = _read(prompt or "")
+    text, asked = _read(said), _read(prompt or "")
+    begins = len(said) - len(said.lstrip())
     marked = any(map(text.__contains__, "<[{#")) and any(map(text.__contains__, _TEMPLATE_MARKS))
     if marked or _OPENS_EMPTY.match(text[:_OPENING]):
         own = _own_words(text, asked)
         if _LETTERS.search(own) is None and _LETTERS.search(text) is not None:
             return NoAnswer(Sign.TEMPLATE, "no words of its own beside them")
-        text = own
+        if own != text:
+            # Offsets hold no longer.
+            text, begins = own, -len(said)
     text, asked = text.replace("_", " "), asked.replace("_", " ")
     repeats = _repeats(text)
-    found = _symbols(text, asked) or _garbled(text, asked)
+    found = _garbled(text, asked) or _symbols(text, asked)
     if asked and (repeats or len(text) <= 2 * len(asked) + _SHORT):
         found = found or _echo(text, asked)
-    return found or (_loop(text, asked) if repeats else None)
+    found = found or (_loop(text, asked) if repeats else None)
+    return found and found._replace(start=max(0, begins + found.start))
 
 
 def _read(text: str) -> str:
@@ -186,25 +187,27 @@ def _symbols(text: str, asked: str) -> NoAnswer | None:
         none = bool(signs) and not few and not pictures
     else:
         none = visible >= limits["least"] and share < limits["letters"]
-    if not none or _asked_for("symbols", asked) or _says_enough(text, _SYMBOLS_ON_END):
+    start = _start(_SYMBOLS_ON_END, text)
+    if not none or _asked_for("symbols", asked) or _says_enough(text[:start]):
         return None
-    return NoAnswer(Sign.SYMBOLS, f"{share:.0%} of it are letters or digits")
+    return NoAnswer(Sign.SYMBOLS, f"{share:.0%} of it are letters or digits", start)
 
 
 def _garbled(text: str, asked: str) -> NoAnswer | None:
     limits = _limits("garbled")
     broken = sum(map(len, _BROKEN.findall(text)))
     if broken >= limits["least"] and broken >= limits["broken"] * len("".join(text.split())):
-        if _says_enough(text, _BROKEN):
+        start = _start(_BROKEN, text)
+        if _says_enough(text[:start]):
             return None
-        return NoAnswer(Sign.GARBLED, f"{broken} broken characters")
+        return NoAnswer(Sign.GARBLED, f"{broken} broken characters", start)
     head = text[:_HEAD_CHARS]
     if sum(map(head.count, " ,.-\n")) >= _SPACED * len(head):
         runs = [run for run in _LETTERS.findall(head) if not _IS_UNSPACED.match(run)]
         single = sum(len(run) == 1 and run.isalpha() for run in runs)
-        if len(runs) >= limits["words"] and single >= limits["single"] * len(runs):
-            if not _asked_for("symbols", asked):
-                return NoAnswer(Sign.GARBLED, f"{single} of {len(runs)} words are single letters")
+        many = len(runs) >= limits["words"] and single >= limits["single"] * len(runs)
+        if many and not _asked_for("letters", asked):
+            return NoAnswer(Sign.GARBLED, f"{single} of {len(runs)} words are single letters")
     if text.isascii():
         return None
     sample = text[:_SAMPLE_CHARS]
@@ -221,19 +224,20 @@ def _echo(text: str, asked: str) -> NoAnswer | None:
     limits = _limits("echo")
     said, prompt = _words(text), _words(asked)
     exact = _is_question(asked) and said == prompt and _weight(prompt) >= limits["exact"]
-    if not exact and _weight(prompt) < limits["least"] or _asked_for("repetition", asked):
+    if (not exact and _weight(prompt) < limits["least"]) or _asked_for("repetition", asked):
         return None
     # It may be said several times: its first word comes behind its last one, then.
     pairs, in_a_round = _runs(said, 2), _runs([*prompt, prompt[0]], 2)
     words = min(_in_common(said, prompt), _in_common(prompt, said))
     order = min(_in_common(pairs, in_a_round), _in_common(in_a_round[:-1], pairs))
-    asks = _is_question(text)
-    if asks and _is_question(asked) and words >= limits["back"] and order >= limits["order"]:
+    asks, question = _is_question(text), _is_question(asked)
+    if asks and question and words >= limits["back"] and order >= limits["order"]:
         return NoAnswer(Sign.ECHO, f"{words:.0%} of the words in common")
-    if order >= limits["same"] and (prompt[-1] in said[-2:] or len(said) > len(prompt)):
-        # "Is it so?" may be answered by "It is so", which some languages say in the same words.
-        if asks or not _is_question(asked) or _weight(prompt) >= limits["unmarked"]:
-            return NoAnswer(Sign.ECHO, f"{order:.0%} of the pairs of words in common")
+    # "Is it so?" may be answered by "It is so", which some languages say in the same words.
+    no_answer_to_it = asks or not question or _weight(prompt) >= limits["unmarked"]
+    whole = prompt[-1] in said[-2:] or len(said) > len(prompt)
+    if order >= limits["same"] and whole and no_answer_to_it:
+        return NoAnswer(Sign.ECHO, f"{order:.0%} of the pairs of words in common")
     part = len(said) >= limits["begun"] * len(prompt) and _weight(said) >= limits["begun_least"]
     if part and not _gives_a_text(asked) and said == prompt[: len(said)]:
         return NoAnswer(Sign.ECHO, f"{len(said) / len(prompt):.0%} of it")
@@ -274,7 +278,15 @@ def _loop(text: str, asked: str) -> NoAnswer | None:
         or _asked_for("repetition", asked)
     ):
         return None
-    return NoAnswer(Sign.LOOP, f"{repeated:.0f} of {total:.0f} words are a round of {a_round:.0f}")
+    # After one round.
+    seen: set[tuple[str, ...]] = set()
+    for second in (at for at, run in enumerate(runs) if counts[run] >= limits["rounds"]):
+        if runs[second] in seen:
+            break
+        seen.add(runs[second])
+    start = next(islice(_WORD.finditer(text), second, None)).start()
+    measured = f"{repeated:.0f} of {total:.0f} words are a round of {a_round:.0f}"
+    return NoAnswer(Sign.LOOP, measured, start)
 
 
 def _repeats(text: str) -> bool:
@@ -284,11 +296,14 @@ def _repeats(text: str) -> bool:
     return len(zlib.compress(raw, 1)) <= limits["bytes"] + limits["shrunk"] * len(raw)
 
 
-def _says_enough(text: str, bad: re.Pattern[str]) -> bool:
-    """Tell whether words of its own come before what is no text."""
+def _start(bad: re.Pattern[str], text: str) -> int:
     first = bad.search(text)
-    words = _words(text[: first.start()]) if first else []
-    return _weight(words) >= _limits("loop")["own_words"]
+    return first.start() if first else 0
+
+
+def _says_enough(before: str) -> bool:
+    """Tell whether what comes before what is no text is enough to be read."""
+    return _weight(_words(before)) >= _limits("loop")["own_words"]
 
 
 def _share_of_letters(text: str) -> float:
@@ -363,8 +378,9 @@ def in_another_language(said: str, prompt: str, found: str, asked: str) -> bool:
         asked: Tag of the prompt's.
     """
     limits = _limits("language")
-    mixed = "+" in found or "+" in asked
-    if mixed or found not in language_codes() or _are_relatives(found, asked):
+    # Some words of the prompt's language beside it are looked at below.
+    found = found.split("+")[0]
+    if "+" in asked or found not in language_codes() or _are_relatives(found, asked):
         return False
     request = _read(prompt)
     if _names(request, "translation", "language", found):
@@ -386,8 +402,10 @@ def in_another_language(said: str, prompt: str, found: str, asked: str) -> bool:
     if script != own_script:
         in_script = shares_of_scripts(own)
         foreign = shares_of_scripts(request).get(script, 0.0) * len(prompt_words)
+        ends = (shares_of_scripts(part).get(own_script, 0.0) for part in (own[:_END], own[-_END:]))
         return (
-            in_script.get(own_script, 0.0) <= limits["own_script"]
+            max(ends) <= limits["own_script_at_ends"]
+            and in_script.get(own_script, 0.0) <= limits["own_script"]
             and in_script.get(script, 0.0) >= 1 - 2 * limits["own_script"]
             and foreign < limits["foreign"]
         )
@@ -418,7 +436,7 @@ def _are_relatives(one: str, other: str) -> bool:
 
 
 def _asked_for(what: str, asked: str) -> bool:
-    """Tell whether a prompt asks for repetitions, or for symbols."""
+    """Tell whether a prompt asks for repetitions, for symbols or for letters."""
     asked = asked.casefold()
     counted = what == "repetition" and _counted().search(asked) is not None
     return counted or _speaks_of("asked", what).search(asked) is not None
