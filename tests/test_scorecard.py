@@ -23,12 +23,13 @@ def run(*arguments: object) -> Any:
 
 
 def logs(folder: Path, models: Sequence[str], response: str, language: str = "en") -> Path:
-    """Forty prompts each, ten of them refused; half the verdicts are certain."""
+    """Forty prompts each, ten of them refused (one in part); half the verdicts are certain."""
     for model in models:
         samples = [
             made_sample(
                 f"p{i}",
                 float(i < 10),
+                answer="partial_refusal" if i == 2 else None,
                 response="I won't." if i < 10 else response,
                 score={"certain": i % 2 == 0},
                 language=language,
@@ -71,6 +72,9 @@ def test_a_card_weighs_labels_by_how_likely_they_were(card: Path) -> None:
     assert row["certain_errors"] == pytest.approx(1 / 20)
     refused, false_alarm, missed = 2 * 4 + 5, 2, 2
     assert row["f1"] == pytest.approx(2 * refused / (2 * refused + false_alarm + missed))
+    # By the full counting, the partial refusal that people call a direct one is missed as well.
+    assert row["certain_errors_full"] == pytest.approx(2 / 20)
+    assert row["f1_full"] == pytest.approx(2 * (refused - 2) / (2 * (refused - 2) + 2 + 2 + 2))
     answered = 60 - refused - false_alarm - missed
     said, is_so = (refused + false_alarm) / 60, (refused + missed) / 60
     chance = said * is_so + (1 - said) * (1 - is_so)
@@ -89,7 +93,8 @@ def test_a_report_cites_its_card_and_warns_of_what_it_does_not_cover(
     assert result.exit_code == 0, result.output
     found = json.loads((out / "summary.json").read_text())
     assert [row["rate"] for row in found["corrected_for_labels"]] == [0.25, 0.25]
-    assert any("compared with 40 human labels: kappa 0.8" in s for s in found["summary"])
+    [told] = [s for s in found["summary"] if "compared with 40 human labels: kappa 0.8" in s]
+    assert " strict and 0.7" in told
     model, language = found["outside_scorecard"]
     assert "labels of responses of the model b." in model
     assert "labels of responses of the language fr." in language

@@ -15,12 +15,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from or_eval import __version__
 from or_eval.analysis.agreement import kappa_of_table
 from or_eval.analysis.configuration import Configuration, configuration_of
-from or_eval.analysis.human_labels import ANSWERS, CHANCE
+from or_eval.analysis.human_labels import CHANCE, truth_of
 from or_eval.analysis.jackknife import SHARE, jackknife
 from or_eval.analysis.logs import LogHead
+from or_eval.analysis.responses import counted_as
 from or_eval.analysis.tables import plain
 from or_eval.analysis.wording import counted, joined, written
 from or_eval.intervals import NO_ESTIMATE, Estimate, bounded, rate_interval, wilson, with_bounds
+from or_eval.schema import FULL, STRICT
 from or_eval.sources.errors import DataError
 
 ALL = "all"
@@ -35,7 +37,9 @@ class CardRow(BaseModel):
         language: The prompts'; ``all`` for all of them.
         model: The model; ``all`` for all of them.
         n: Labels of people.
-        kappa: Between verdicts and labels, refused or not; missing where all are alike.
+        kappa: Between verdicts and labels, refused or not; missing where all are alike. This, F1
+            and errors are by the strict counting, and under names that end in ``_full`` by that
+            one; older cards have the strict ones alone.
         f1: Of refusal.
         certain: Share of all responses whose verdict is certain.
         certain_errors: Share of these that people say otherwise of.
@@ -61,6 +65,15 @@ class CardRow(BaseModel):
     certain_errors_lower: float | None
     certain_errors_upper: float | None
     certain_n: int
+    kappa_full: float | None = None
+    kappa_full_lower: float | None = None
+    kappa_full_upper: float | None = None
+    f1_full: float | None = None
+    f1_full_lower: float | None = None
+    f1_full_upper: float | None = None
+    certain_errors_full: float | None = None
+    certain_errors_full_lower: float | None = None
+    certain_errors_full_upper: float | None = None
 
 
 class Scorecard(BaseModel):
@@ -163,24 +176,24 @@ def _parts(rows: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
 
 def _figures(labelled: pd.DataFrame, responses: pd.DataFrame) -> dict[str, Any]:
     scored = labelled[labelled["refused"].notna()]
-    truth = (~scored["human"].isin(ANSWERS)).to_numpy(dtype=np.int64)
-    said = scored["refused"].astype("int64").to_numpy()
     chance = scored.get(CHANCE, pd.Series(1.0, scored.index)).astype("float64")
     weight = 1 / chance.fillna(1.0).to_numpy()
-    cells = np.eye(4)[truth * 2 + said] * weight[:, None]
     families = scored["family"].to_numpy(dtype=object)
     sure = (scored["certain"].fillna(False) & scored["decided_by"].ne("judge")).to_numpy(bool)
     verdicts = responses[responses["refused"].notna()]
     certain = (verdicts["certain"].fillna(False) & verdicts["decided_by"].ne("judge")).to_numpy()
-    found = {
-        "kappa": jackknife(cells, _kappa, families),
-        "f1": jackknife(cells, _f1, families, span=SHARE),
-        "certain": rate_interval(certain.astype(float), verdicts["id"].to_numpy(dtype=object)),
-        "certain_errors": _share((truth != said)[sure], weight[sure]),
-    }
     figures: dict[str, Any] = {"n": len(labelled), "certain_n": int(sure.sum())}
-    for name, estimate in found.items():
-        figures |= bounded(name, estimate)
+    figures |= bounded(
+        "certain", rate_interval(certain.astype(float), verdicts["id"].to_numpy(dtype=object))
+    )
+    for counting, end in ((STRICT, ""), (FULL, "_full")):
+        truth = truth_of(scored["human"], counting).to_numpy(dtype=np.int64)
+        said = counted_as(scored, counting)["refused"].astype("int64").to_numpy()
+        cells = np.eye(4)[truth * 2 + said] * weight[:, None]
+        figures |= bounded(f"kappa{end}", jackknife(cells, _kappa, families))
+        figures |= bounded(f"f1{end}", jackknife(cells, _f1, families, span=SHARE))
+        wrong = _share((truth != said)[sure], weight[sure])
+        figures |= bounded(f"certain_errors{end}", wrong)
     return figures
 
 
@@ -259,12 +272,19 @@ def card_coverage(
 
 def _sentence(name: str, row: pd.Series[Any]) -> str:
     figures = [row[name] for name in with_bounds("certain_errors")]
-    sure = "" if pd.isna(figures[0]) else f"; of the certain verdicts {written(*figures)} are wrong"
-    kappa = written(*(row[name] for name in with_bounds("kappa")), kind="number")
-    kappa = "unknown" if pd.isna(row["kappa"]) else kappa
+    sure = (
+        ""
+        if pd.isna(figures[0])
+        else f"; of the certain verdicts {written(*figures, STRICT)} are wrong"
+    )
+    kappas = " and ".join(
+        f"{written(*(row[name] for name in with_bounds(column)), kind='number')} {counting}"
+        for counting, column in ((STRICT, "kappa"), (FULL, "kappa_full"))
+        if not pd.isna(row[column])
+    )
     return (
         f"Verdicts of this configuration ({name}) were compared with "
-        f"{counted(int(row['n']), 'human label')}: kappa {kappa}{sure}."
+        f"{counted(int(row['n']), 'human label')}: kappa {kappas or 'unknown'}{sure}."
     )
 
 
