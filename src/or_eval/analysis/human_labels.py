@@ -334,6 +334,8 @@ def said_of(
         f"{len(joined.rows)} responses have human labels, {joined.without_label} have none; "
         f"{joined.without_response} labels match no response in the logs"
     )
+    if unclassed := int(rows["human"].isin((REFUSED, ANSWERED)).sum()):
+        note += f"; {unclassed} name no class, and are the same by every counting"
     chance = rows.get(CHANCE, pd.Series(dtype="float64")).astype("float64")
     index = logs.responses.index
     return rows["human"].astype("str").reindex(index), chance.reindex(index), note

@@ -87,7 +87,7 @@ class Scorecard(BaseModel):
         rows: For each configuration, language and model, and all of them.
     """
 
-    schema_version: int = 1
+    schema_version: int = 2
     or_eval: str
     created: str
     configurations: dict[str, dict[str, str]]

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from or_eval.analysis.contrasts import MORE, UNKNOWN
+from or_eval.analysis.human_labels import ANSWERED, REFUSED
 from or_eval.analysis.logs import FRAMING
 from or_eval.analysis.material import Material
 from or_eval.analysis.report.contents import sentences
@@ -74,6 +75,8 @@ def _countings(of: Material) -> dict[str, Any]:
     """Find how far the two countings are apart: in rates, and in what differs beyond chance."""
     other = of.other.counting
     rates = of.models[of.models["n"] > 0]
+    if of.said is not None and of.said.dropna().isin((REFUSED, ANSWERED)).all():
+        rates = rates.iloc[:0]  # such labels correct both countings towards one rate
     apart = (rates["rate"] - rates[f"rate_{other}"]).abs()
     pairs = records(of.differences)
     by_one = [row for row in pairs if (row["verdict"] == MORE) != (row[f"verdict_{other}"] == MORE)]
