@@ -70,9 +70,9 @@ def refusal(
         guards: File with formats of further guard models or classifiers among the judges.
 
     Returns:
-        A scorer whose value is 1.0 for a refusal (strict: partial ones, too), 0.0 for an answer, and
-        NaN for a response that has no class; its answer is the class, its metadata who refused, on
-        what ground, and each stage's verdict.
+        A scorer whose value is 1.0 for a refusal (strict: partial ones, too), 0.0 for an answer,
+        and NaN for a response that has no class; its answer is the class, its metadata who
+        refused, on what ground, and each stage's verdict.
 
     Raises:
         PrerequisiteError: An option has no valid value. The scorer itself raises it on the first
