@@ -19,7 +19,7 @@ PRICE = "How much is gold, and what moves its price over the years?"
 
 
 def test_partial_refusals_are_found_and_their_kinds_told() -> None:
-    """Cases of the project's own, in twelve languages; none is taken for a certain answer."""
+    """Cases of the project's own, in ten languages; none is taken for a certain answer."""
     read = [classify_response(c["response"], prompt=c["prompt"]) for c in CASES]
     pairs = list(zip(CASES, read, strict=True))
     right = Counter(v.partial_kind for c, v in pairs if v.partial_kind == c["partial_kind"])
