@@ -14,6 +14,7 @@ from or_eval.analysis.material import Material
 from or_eval.analysis.report import write_report
 from or_eval.analysis.report.model_report import model_report
 from or_eval.analysis.responses import read_logs
+from or_eval.scorers.version import scorer_version
 from replayed import run_replay
 from report_logs import embedded, run, summary_of, varied
 
@@ -72,7 +73,7 @@ def test_or_evals_scorer_is_named_with_its_defaults(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     run_replay(tmp_path / "rows.jsonl", "--log-dir", tmp_path / "logs")
     [run_of] = model_report(Material(read_logs(tmp_path / "logs"))).runs.frame.to_dict("records")
-    assert run_of["scoring"] == "refusal, fusion cascade"
+    assert run_of["scoring"] == f"refusal, fusion cascade, version {scorer_version()}"
     assert run_of["system_prompt"] == run_of["settings"] == "not known (stored responses)"
     assert run_of["judge"] == "no response was judged"
 
