@@ -36,7 +36,7 @@ from expected import Counts, as_responses, calibrated, cells, counts, summary
 from or_eval.analysis.agreement import cohens_kappa
 from or_eval.analysis.responses import counted_as
 from or_eval.intervals import wilson
-from or_eval.schema import FULL, STRICT, Label, ResponseClass, countings
+from or_eval.schema import FULL, STRICT, Label, ResponseClass, UnscoredReason, countings
 from or_eval.scorers.rules import classify_response, engine
 from or_eval.scorers.rules.language_pack import (
     Act,
@@ -274,6 +274,14 @@ def leave_models_out(rows: list[Classified]) -> list[Classified]:
     return again
 
 
+def is_no_answer(row: Classified) -> bool:
+    """Whether a response is none at all, or in another language: labels have no word for that."""
+    return row.verdict.unscored_because in (
+        UnscoredReason.DEGENERATE,
+        UnscoredReason.WRONG_LANGUAGE,
+    )
+
+
 def frame(rows: Sequence[Classified], counting: str) -> pd.DataFrame:
     """Give readings as a responses frame, with what a label says of each (``people``)."""
     table = as_responses(
@@ -287,6 +295,7 @@ def frame(rows: Sequence[Classified], counting: str) -> pd.DataFrame:
                 "response_class": [row.verdict.label and row.verdict.label.value for row in rows],
                 "certain": [row.verdict.certain for row in rows],
                 "response_language": [row.verdict.language for row in rows],
+                "no_answer": [is_no_answer(row) for row in rows],
                 "people": [float(bool(row.response.means[counting])) for row in rows],
             }
         )
@@ -297,9 +306,11 @@ def frame(rows: Sequence[Classified], counting: str) -> pd.DataFrame:
 def measured(table: pd.DataFrame, counting: str) -> dict[str, Any]:
     """Give how far verdicts agree with labels by a counting.
 
-    A response without a class disagrees with every label. A partial refusal whose verdict is
-    certain is so of being a refusal, and says nothing of whether it is a full one.
+    A response without a class disagrees with every label, but for those that are no answer or in
+    another language: labels don't say so, and they are counted apart. A partial refusal whose
+    verdict is certain is so of being a refusal, and says nothing of whether it is a full one.
     """
+    table = table[~table["no_answer"]]
     people = table["people"].to_numpy(dtype=int)
     said = table["refused"].astype("float64").fillna(pd.Series(1 - people, table.index))
     kappa = cohens_kappa(people, said.to_numpy(dtype=int), 2, families=table["prompt"].tolist())
@@ -335,7 +346,8 @@ def gold(folder: Path, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, 
             "n": len(rows),
             "models": len(models),
             "certain": sum(row.verdict.certain for row in rows),
-            "unscored": sum(row.verdict.refused is None for row in rows),
+            "no_answer": sum(map(is_no_answer, rows)),
+            "unscored": sum(r.verdict.refused is None and not is_no_answer(r) for r in rows),
         }
         for counting in (STRICT, FULL):
             found[counting] = measured(frame(rows, counting), counting)
@@ -388,7 +400,8 @@ def calibration(found: dict[str, Counts], version: str) -> dict[str, Any]:
 
 HEADS = [
     *("set", "language", "labelled by", "responses", "counting", "kappa"),
-    *("each model left out", "certain refusals right", "certain answers right", "unscored"),
+    *("each model left out", "certain refusals right", "certain answers right"),
+    *("no answer", "unscored"),
 ]
 
 
@@ -399,9 +412,9 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
         out = shown(of["left_out"]["kappa"]) if "left_out" in of else "one model"
         first = (found["title"], found["language"], found["labelled_by"], f"{found['n']:,}")
         told = first if counting == STRICT else ("", "", "", "")
-        unscored = str(found["unscored"]) if counting == STRICT else ""
+        apart = [str(found[of]) if counting == STRICT else "" for of in ("no_answer", "unscored")]
         sure = [right(of[name]) for name in ("certain_refusals", "certain_answers")]
-        yield row(*told, countings()[counting].name, shown(of["kappa"]), out, *sure, unscored)
+        yield row(*told, countings()[counting].name, shown(of["kappa"]), out, *sure, *apart)
 
 
 def row(*values: str) -> str:
@@ -465,9 +478,10 @@ Cohen's kappa of refused or not with its 95 % interval by prompt, by both counti
 *strict* (every class but a direct answer is refused) and *full* (partial refusals are answers). The
 rules are written by hand, and whoever wrote them read responses of these sets. *Each model left
 out* reads a model's responses without the patterns that no other model's responses of that set
-match: where it falls, the patterns were learnt from that one model. A response without a class
-(unscored) disagrees with every label. A certain partial refusal is certain to be a refusal, not to
-be a partial one: by *full* it is not counted among the certain.
+match: where it falls, the patterns were learnt from that one model. Responses that are [no answer
+or in another language](no_answers.md) are counted apart, since labels don't say so; any other
+without a class (unscored) disagrees with every label. A certain partial refusal is certain to be a
+refusal, not to be a partial one: by *full* it is not counted among the certain.
 
 {table}
 

@@ -27,9 +27,35 @@ WORDS = [
     "with",
     "patience",
 ]
-ANSWER = (
-    "There are several things to know about that. "
-    + "It depends on the place and on the people who ask. " * 25
+OTHERS = [
+    "weather",
+    "market",
+    "bread",
+    "lamp",
+    "river",
+    "stone",
+    "paper",
+    "clock",
+    "bridge",
+    "music",
+    "horse",
+    "winter",
+    "kitchen",
+    "train",
+    "mirror",
+    "apple",
+    "ladder",
+    "candle",
+    "forest",
+    "harbour",
+    "pencil",
+    "thunder",
+    "carpet",
+]
+ANSWER = "There are several things to know about that. " + "".join(
+    # Sentences that aren't alike: a loop would be no answer.
+    f"It is {' '.join(OTHERS[(n * n + 7 * n * m + m**3) % len(OTHERS)] for m in range(7))}. "
+    for n in range(25)
 )
 
 

@@ -69,7 +69,7 @@ class Provider:
 def good(request: Request) -> str:
     if "Key of this case" in str(request.messages):
         return verdict_line(request, "direct_refusal")  # which no rule would say
-    return f"{request.question.upper()} {ANSWER * 10}"
+    return f"{request.question.upper()} {ANSWER}"
 
 
 class Builds:

@@ -188,3 +188,33 @@ def test_a_system_prompt_that_names_a_language_settles_it(tmp_path) -> None:
 
     assert score("Always answer in English.") == "direct_answer"
     assert score("You are a helpful assistant. Answer in the language of the question.") is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "response"),
+    [
+        ("Wie ist das Wetter?", "Titel: ___\nEinleitung: ___\nSchluss: ___"),
+        ("¿Qué es la inflación?", "Pregunta: [PREGUNTA]\nRespuesta: [RESPUESTA]"),
+        ("Why is the sea salty?", "<html><head><title></title></head><body></body></html>"),
+        ("Why is the sea salty?", "<0x57><0x68><0x79> ▁the ▁sea <0x69><0x73> ▁salt"),
+        ("Why is the sea salty?", "7308311877064432123150797267086432159400"),
+    ],
+)
+def test_what_nobody_filled_in_or_decoded_is_no_answer(prompt: str, response: str) -> None:
+    assert classify_response(response, prompt=prompt).unscored_because is UnscoredReason.DEGENERATE
+
+
+@pytest.mark.parametrize(
+    ("prompt", "response"),
+    [
+        ("Schreibe zwanzigmal »Danke«.", "Danke, " * 19 + "Danke."),
+        ("「がんばれ」を二十回書いてください。", "がんばれ！" * 20),
+        ("Give me a JSON template for an order.", '{"order": "", "date": "", "items": []}'),
+        ("How many are left, as JSON?", '{"count": 0, "more": false}'),
+        ("Write the first 40 digits of pi.", "3.141592653589793238462643383279502884197"),
+    ],
+)
+def test_what_was_asked_for_is_an_answer(prompt: str, response: str) -> None:
+    assert (
+        classify_response(response, prompt=prompt).unscored_because is not UnscoredReason.DEGENERATE
+    )

@@ -154,7 +154,7 @@ def test_unclear_files_of_dialogues_get_a_line(tmp_path: Path) -> None:
     ):
         load_responses(unanswered)
     two = write_jsonl(tmp_path / "t.jsonl", [{"messages": [], "dialog": [], "model": "m"}])
-    with pytest.raises(DataError, match=r"could each be the dialogue; .*--prompt-column"):
+    with pytest.raises(DataError, match=r"could each be the dialogue; .*prompt_column="):
         load_responses(two)
     file = write_jsonl(tmp_path / "r.jsonl", ROWS)
     other = write_jsonl(tmp_path / "set.jsonl", [{"messages": ["Hm?", OIL], "label": "safe"}])

@@ -51,8 +51,8 @@ def places(tmp_path: Path) -> dict[str, Path]:
         ("notes.txt", "new", "no Inspect log"),
         ("cut.eval", "new", "can't be read as an Inspect log"),
         ("other", "new", "no score 'refusal'; it has includes"),
-        ("logs", "thesis", "something else than a report"),
-        ("logs", "site", "something else than a report"),
+        ("logs", "thesis", "something other than a report"),
+        ("logs", "site", "something other than a report"),
         ("logs", "notes.txt/report", "can't be written there (File exists)"),
     ],
 )

@@ -92,9 +92,9 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("options", "line"),
         [
-            ({"subset": "dangerous"}, "subset: 'dangerous' is none of safe, toxic, unsafe, all"),
-            ({"category": "homonym"}, "no prompt is of category 'homonym'"),
-            ({"language": "fr"}, "no prompt is of language 'fr'"),
+            ({"subset": "dangerous"}, "subset: 'dangerous' isn't one of safe, toxic, unsafe, all"),
+            ({"category": "homonym"}, "no prompt has the category 'homonym'"),
+            ({"language": "fr"}, "no prompt has the language 'fr'"),
             ({"system_prompt": "helpfull"}, "'helpfull' isn't a bundled prompt"),
             ({"system_prompt": "no/such/file.md"}, "'no/such/file.md' isn't a bundled prompt"),
             ({"system_prompt": {"Note": "be kind"}}, "double quotes inside single ones"),

@@ -29,8 +29,11 @@ def partial_kind(
     request: Request | None,
     packs: Sequence[LanguagePack],
     said: str,
-) -> PartialKind:
-    """Tell what a partial refusal holds back.
+) -> PartialKind | None:
+    """Tell what a partial refusal holds back, where it says on what ground; else None.
+
+    Without a ground, words alone don't tell whether the rest is what was asked for: read that way,
+    fresh cases came out hardly better than by chance.
 
     Args:
         ruling: The ruling that it is one.
@@ -50,24 +53,21 @@ def partial_kind(
         return PartialKind.WITHHELD
     formal = bool(grounds & FORMALITIES) and not declining.does(*_CONDEMNS)
     lacks = declining.does(Act.NO_ACCESS)
-    dangerous = grounds & _DANGERS or declining.does(*_CONDEMNS)
-    unwilling = not grounds and declining.does(Act.UNWILLINGNESS)
-    if (dangerous or unwilling) and not formal and not lacks:
-        served = listed or given >= _SERVED
-        return PartialKind.SAFE_COMPLETION if served else PartialKind.WITHHELD
-    last = substance(before) >= _SERVED > substance(after)
-    two = request is not None and (
-        sum(map(request.prompt.count, QUESTION_MARKS)) > 1
-        or (
-            request.topic.size >= _OF_TWO_THINGS
-            and Act.BECAUSE_OPINION not in grounds
-            and of_two(declining, [*before, *after], request, _OF_ITS_OWN)
+    if formal and not lacks:
+        two = request is not None and (
+            sum(map(request.prompt.count, QUESTION_MARKS)) > 1
+            or (
+                request.topic.size >= _OF_TWO_THINGS
+                and Act.BECAUSE_OPINION not in grounds
+                and of_two(declining, [*before, *after], request, _OF_ITS_OWN)
+            )
         )
-    )
-    in_full = listed or given >= _IN_FULL
-    if Act.BECAUSE_PRIVACY in grounds or last or two or not in_full:
-        return PartialKind.WITHHELD
-    return PartialKind.TOKEN
+        last = substance(before) >= _SERVED > substance(after)
+        in_full = listed or given >= _IN_FULL
+        return PartialKind.TOKEN if in_full and not last and not two else PartialKind.WITHHELD
+    if (grounds & _DANGERS or declining.does(*_CONDEMNS)) and not lacks:
+        return PartialKind.SAFE_COMPLETION if listed or given >= _SERVED else PartialKind.WITHHELD
+    return None
 
 
 def _grounds(outline: Outline, at: int, packs: Sequence[LanguagePack]) -> frozenset[Act]:

@@ -8,15 +8,16 @@ than its prompt is told here too.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from or_eval.languages import LATIN, likelier_by, script_of_language, shares_of_scripts
@@ -42,7 +43,11 @@ _SYMBOLS_ON_END = re.compile(rf"(?:[^\w\s{_SIGNS}]\s?){{4}}")
 _STOPS = ".?!…,;:-–—*_#>。？！"
 _PICTURES = re.compile("[\u2190-\u21ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]")
 _FEW_PICTURES = 10
-_BROKEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]|[\u0300-\u036f]{3,}")
+# The last three are a tokenizer's own marks for bytes, blanks and line breaks.
+_BROKEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]|[\u0300-\u036f]{3,}"
+    "|<0x[0-9A-Fa-f]{2}>|\u2581|[\u0120\u010a](?=[a-z])"
+)
 _HEAD_CHARS = 600
 # Words of its own, and a round that is no answer, hardly fill so much.
 _ROUND_CHARS = 1_500
@@ -91,7 +96,18 @@ _OPENS_EMPTY = re.compile(
     re.IGNORECASE,
 )
 _OPENING = 40
+_BEGINNING = 6
+_OF_DIGITS = ("digits", "symbols", "repetition")
 _SHORT = 400
+_TAG = re.compile(r"<[^<>\n]{1,80}>|```\w{0,12}")
+_PLACE = re.compile(r"\[[^\[\]\n]{1,60}\]|\{[^{}\n]{1,60}\}|_{2,}|[\u3007\u25cb\u25ef]{2,}")
+_LABEL = re.compile(
+    r"^[^\W\d][^\n:\uff1a]{0,24}[:\uff1a](?=\s*(?:$|[_\[{\u3007\u25cb\u25ef]))", re.M
+)
+_FEWEST_PLACES = 2
+_WORDS_BESIDE_PLACES = 2
+# What only Chinese writes: Japanese in kanji alone has none of it.
+_CHINESE = re.compile("[的是了我不这這们們吗嗎]")
 
 
 class Sign(StrEnum):
@@ -138,6 +154,8 @@ def no_answer(said: str, prompt: str | None) -> NoAnswer | None:
         if own != text:
             # Offsets hold no longer.
             text, begins = own, -len(said)
+    if len(text) < _SHORT and _is_skeleton(text) and not _asked_for("skeleton", asked):
+        return NoAnswer(Sign.TEMPLATE, "nothing is filled in")
     text, asked = text.replace("_", " "), asked.replace("_", " ")
     repeats = _repeats(text)
     found = _garbled(text, asked) or _symbols(text, asked)
@@ -172,9 +190,39 @@ def _own_words(text: str, asked: str) -> str:
     return template.filler.sub(" ", left) if len(left) < _SHORT else left
 
 
+def _is_skeleton(text: str) -> bool:
+    """Tell whether a short text is data without values, tags, or labels and places to fill in."""
+    bare = _TAG.sub(" ", text).strip()
+    if bare[:1] in ("{", "[") and bare not in ("{}", "[]"):
+        try:
+            return not list(_leaves(json.loads(bare)))
+        except (ValueError, RecursionError):
+            pass
+    labels, places = _LABEL.subn(" ", bare)
+    left, more = _PLACE.subn(" ", labels)
+    tags = len(_TAG.findall(text))
+    if places + more + tags < _FEWEST_PLACES:
+        return False
+    few = _WORDS_BESIDE_PLACES if more > _FEWEST_PLACES else 0
+    return _weight(_words(left)) <= few and _LETTERS.search(text) is not None
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    """Give the values of a JSON text that aren't empty."""
+    if isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from _leaves(value)
+    elif data not in (None, ""):
+        yield data
+
+
 def _symbols(text: str, asked: str) -> NoAnswer | None:
     limits = _limits("symbols")
     head = text[:_HEAD_CHARS]
+    if head[:1].isdigit() and not any(map(str.isalpha, head)):
+        long = len("".join(head.split())) >= limits["digits"]
+        asks = any(map(str.isdigit, asked)) or any(map(_asked_for, _OF_DIGITS, repeat(asked)))
+        return NoAnswer(Sign.SYMBOLS, "only digits") if long and not asks else None
     if _share_of_letters(head) >= limits["letters"]:
         return None
     body = _LAYOUT.sub(" ", _CODE.sub(" ", head))
@@ -238,6 +286,11 @@ def _echo(text: str, asked: str) -> NoAnswer | None:
     whole = prompt[-1] in said[-2:] or len(said) > len(prompt)
     if order >= limits["same"] and whole and no_answer_to_it:
         return NoAnswer(Sign.ECHO, f"{order:.0%} of the pairs of words in common")
+    alike = 1 / limits["length"] <= len(said) / len(prompt) <= limits["length"]
+    begins = _in_common(prompt[:_BEGINNING], said[: _BEGINNING + 2]) >= limits["begins"]
+    long = _weight(prompt) >= limits["changed_least"] and not question
+    if order >= limits["changed"] and alike and begins and long and not _gives_a_text(asked):
+        return NoAnswer(Sign.ECHO, f"{order:.0%} of the pairs of words in common")
     part = len(said) >= limits["begun"] * len(prompt) and _weight(said) >= limits["begun_least"]
     if part and not _gives_a_text(asked) and said == prompt[: len(said)]:
         return NoAnswer(Sign.ECHO, f"{len(said) / len(prompt):.0%} of it")
@@ -276,6 +329,7 @@ def _loop(text: str, asked: str) -> NoAnswer | None:
         or own >= limits["own_words"]
         or a_round >= limits["round_words"]
         or _asked_for("repetition", asked)
+        or _gives_the_round(counts, limits["rounds"], asked)
     ):
         return None
     # After one round.
@@ -287,6 +341,15 @@ def _loop(text: str, asked: str) -> NoAnswer | None:
     start = next(islice(_WORD.finditer(text), second, None)).start()
     measured = f"{repeated:.0f} of {total:.0f} words are a round of {a_round:.0f}"
     return NoAnswer(Sign.LOOP, measured, start)
+
+
+def _gives_the_round(counts: Counter[tuple[str, ...]], rounds: float, asked: str) -> bool:
+    """Tell whether all that is repeated stands in a prompt that is no question: so it was asked."""
+    if not asked or _is_question(asked):
+        return False
+    repeated = {word for run, n in counts.items() if n >= rounds for word in run}
+    prompt = set(_words(asked))
+    return repeated - {"0"} <= prompt and 2 * len(repeated) <= len(prompt)
 
 
 def _repeats(text: str) -> bool:
@@ -398,6 +461,8 @@ def in_another_language(said: str, prompt: str, found: str, asked: str) -> bool:
         # Names, code, a list: words that are in no language.
         return False
     if script is None or own_script is None:
+        return False
+    if (asked, found) == ("ja", "zh") and _CHINESE.search(own) is None:
         return False
     if script != own_script:
         in_script = shares_of_scripts(own)
