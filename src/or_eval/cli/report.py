@@ -108,7 +108,7 @@ def _print_rates(folder: Path) -> None:
     other = other_counting(rows[0]["counting"])
     figures = with_bounds(*named, *(f"{name}_{other}" for name in named))
     wanted = {"benchmark", "model", "label", "counting", "lower", "upper", *figures}
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows).dropna(axis="columns", how="all")
     shown = shown_table(frame[[name for name in frame if name in wanted]])
     cells = [[cell.text for cell in row] for row in shown.rows]
     title = "What changed" if "difference" in frame else "Rates"
