@@ -269,3 +269,7 @@ def test_twenty_thousand_rows_load_in_seconds(tmp_path: Path) -> None:
     start = time.process_time()
     assert len(load_prompts(path, source="or_bench_80k").records) == 20_000
     assert time.process_time() - start < 4  # half a second on an idle core
+
+
+def test_a_set_is_known_by_the_name_of_its_task() -> None:
+    assert load_prompts("or_eval/xstest").records == load_prompts("xstest").records

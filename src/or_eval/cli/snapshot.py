@@ -62,5 +62,6 @@ def _check(folders: list[Path]) -> None:
         found = read_snapshot(folder)
         models = counted(found.responses["model"].nunique(), "model")
         click.echo(
-            f"{folder}: {models}, {counted(len(found.responses), 'response')}, as it is said"
+            f"{folder}: {models}, {counted(len(found.responses), 'response')}; "
+            "complete, and its rates are those of its rows"
         )

@@ -321,7 +321,7 @@ def _line(model: str, log: EvalLog) -> str:
     assert log.results is not None
     responses = log.results.completed_samples
     missing = log.results.total_samples - responses
-    without = f", {missing:,} prompts without one" if missing else ""
+    without = f", {missing:,} prompt{'s' * (missing != 1)} without one" if missing else ""
     told = {key: one.value for of in log.results.scores for key, one in of.metrics.items()}
     rates = (
         f"; {title} {told[name]:.1%} strict, {told[f'{name}_full']:.1%} full"
