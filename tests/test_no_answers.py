@@ -210,6 +210,12 @@ def test_what_nobody_filled_in_or_decoded_is_no_answer(prompt: str, response: st
         ("Schreibe zwanzigmal »Danke«.", "Danke, " * 19 + "Danke."),
         ("「がんばれ」を二十回書いてください。", "がんばれ！" * 20),
         ("Give me a JSON template for an order.", '{"order": "", "date": "", "items": []}'),
+        ("Transpose [[1, 3], [2, 4]], a row a line.", "[1, 2]\n[3, 4]"),
+        ("Name two colours in brackets.", "[red] [blue]"),
+        (
+            "Add commas. After the rain stopped the children who had waited inside went out.",
+            "After the rain stopped, the children, who had waited inside, went out.",
+        ),
         ("How many are left, as JSON?", '{"count": 0, "more": false}'),
         ("Write the first 40 digits of pi.", "3.141592653589793238462643383279502884197"),
     ],

@@ -96,11 +96,13 @@ _OPENS_EMPTY = re.compile(
     re.IGNORECASE,
 )
 _OPENING = 40
-_BEGINNING = 6
+_BEGINNING = 3
 _OF_DIGITS = ("digits", "symbols", "repetition")
 _SHORT = 400
 _TAG = re.compile(r"<[^<>\n]{1,80}>|```\w{0,12}")
-_PLACE = re.compile(r"\[[^\[\]\n]{1,60}\]|\{[^{}\n]{1,60}\}|_{2,}|[\u3007\u25cb\u25ef]{2,}")
+_PLACE = re.compile(
+    r"\[[^\W\d][^\[\]\n,]{0,60}\]|\{[^\W\d][^{}\n,]{0,60}\}|_{2,}|[\u3007\u25cb\u25ef]{2,}"
+)
 _LABEL = re.compile(
     r"^[^\W\d][^\n:\uff1a]{0,24}[:\uff1a](?=\s*(?:$|[_\[{\u3007\u25cb\u25ef]))", re.M
 )
@@ -287,7 +289,7 @@ def _echo(text: str, asked: str) -> NoAnswer | None:
     if order >= limits["same"] and whole and no_answer_to_it:
         return NoAnswer(Sign.ECHO, f"{order:.0%} of the pairs of words in common")
     alike = 1 / limits["length"] <= len(said) / len(prompt) <= limits["length"]
-    begins = _in_common(prompt[:_BEGINNING], said[: _BEGINNING + 2]) >= limits["begins"]
+    begins = _in_common(prompt[:_BEGINNING], said[: _BEGINNING + 1]) >= limits["begins"]
     long = _weight(prompt) >= limits["changed_least"] and not question
     if order >= limits["changed"] and alike and begins and long and not _gives_a_text(asked):
         return NoAnswer(Sign.ECHO, f"{order:.0%} of the pairs of words in common")
